@@ -1,0 +1,3 @@
+//! The developers' menu.
+
+fn main() {}
