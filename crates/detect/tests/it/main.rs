@@ -1,0 +1,3 @@
+//! What the detector promises, one module a promise.
+
+mod examples;
