@@ -38,18 +38,14 @@ impl Pattern {
     /// Parses a pattern whose keyword hits are aligned by `keywords` (none: matched from its start).
     pub(crate) fn parse(source: &str, keywords: &[&str]) -> Result<Self, PatternError> {
         let parts = parse_parts(source)?;
-        let mut anchor = 0;
-        let mut anchor_offset = 0;
-        if !matches!(parts.first(), Some(Part::OneOf { .. })) {
-            for (index, part) in parts.iter().enumerate() {
-                let Part::Literal(literal) = part else { continue };
-                let offset = keywords.iter().find_map(|keyword| find(literal, keyword.as_bytes()));
-                if let Some(offset) = offset {
-                    (anchor, anchor_offset) = (index, offset);
-                    break;
-                }
-            }
-        }
+        let (anchor, anchor_offset) = parts
+            .iter()
+            .enumerate()
+            .find_map(|(index, part)| {
+                let place = keywords.iter().find_map(|keyword| aligned(part, keyword.as_bytes()))?;
+                Some((index, place))
+            })
+            .unwrap_or((0, 0));
         Ok(Self { parts, anchor, anchor_offset })
     }
 
@@ -123,6 +119,19 @@ fn match_parts(parts: &[Part], bytes: &[u8], start: usize) -> Option<usize> {
         };
     }
     Some(at)
+}
+
+/// How far into the part a keyword begins that starts in it.
+fn aligned(part: &Part, keyword: &[u8]) -> Option<usize> {
+    match part {
+        Part::Literal(literal) if keyword.starts_with(literal) => Some(0),
+        Part::Literal(literal) => find(literal, keyword),
+        Part::OneOf { options, .. } => options
+            .iter()
+            .any(|option| option.starts_with(keyword) || keyword.starts_with(option))
+            .then_some(0),
+        Part::Run { .. } => None,
+    }
 }
 
 fn find(hay: &[u8], needle: &[u8]) -> Option<usize> {

@@ -189,9 +189,10 @@ fn looks_named(value: &[u8]) -> bool {
     let joined = value.iter().any(|byte| matches!(byte, b'_' | b'-' | b'.' | b'/'));
     joined
         && value.split(|byte| matches!(byte, b'_' | b'-' | b'.' | b'/')).all(|part| {
-            let letters = part.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+            let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
             let digits = part.len() - letters;
             part.iter().all(u8::is_ascii_alphanumeric)
+                && part.iter().skip(letters).all(u8::is_ascii_digit)
                 && (digits == 0 || letters == 0 && digits < 4 || digits <= 2 && letters > 2)
                 && (part.iter().all(|byte| !byte.is_ascii_uppercase())
                     || part.iter().skip(1).all(|byte| !byte.is_ascii_uppercase())

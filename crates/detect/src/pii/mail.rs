@@ -49,7 +49,12 @@ pub(crate) fn email(bytes: &[u8], sign: usize) -> Option<Hit> {
         && !NOT_TOP.iter().any(|not| top.eq_ignore_ascii_case(not) && !(labels > 2 && *not == b"app"));
     // `git@host:path` and `user@host:path` are addresses of machines.
     let machine = cut(bytes, start, sign) == b"git" || at(bytes, end) == b':' && ALNUM.has(at(bytes, end + 1)) && at(bytes, end + 1).is_ascii_lowercase();
+    // The user part of a URL belongs to the URL.
+    let lead = cut(bytes, start.saturating_sub(96), start);
+    let in_url = memchr::memmem::rfind(lead, b"://").is_some_and(|scheme| {
+        cut(lead, scheme + 3, lead.len()).iter().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<'))
+    });
     let followed = matches!(at(bytes, end), b'_' | b'(') || at(bytes, end) == b'@';
-    (sound && start < sign && !machine && !followed)
+    (sound && start < sign && !machine && !in_url && !followed)
         .then(|| Hit::datum(start, end, Coded::Email.index(), 0.9))
 }

@@ -200,7 +200,9 @@ fn grouped_id(bytes: &[u8], groups: &Groups) -> Option<Datum> {
             return datum(3, Coded::IdJpMyNumber, 0.4);
         }
     }
-    if groups.shape_any(bytes, &[3, 3, 4]) && ids::nhs(groups.digits(3)) && !phone::nanp(groups.digits(3)) {
+    let spaced = groups.shape(bytes, &[3, 3, 4], b" ");
+    let dashed = groups.shape(bytes, &[3, 3, 4], b"-") && !phone::nanp(groups.digits(3));
+    if (spaced || dashed) && ids::nhs(groups.digits(3)) {
         return datum(3, Coded::IdUkNhs, 0.35);
     }
     let de = groups.shape(bytes, &[2, 3, 3, 3], b" ") && ids::de_tax(groups.digits(4));

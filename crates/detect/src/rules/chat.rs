@@ -15,7 +15,7 @@ pub(crate) static RULES: &[Rule] = &[
     token("discord-webhook", "Discord webhook address", High, &["/api/webhooks/"], "discord(app)?\\.com/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,80}", &["https://{token}"], &["/api/webhooks/create"]),
     near("discord-bot", "Discord bot token", Critical, &["discord"], "[MNO][A-Za-z0-9_-]{23,27}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,40}", &["DISCORD_TOKEN={token}"], &["discord token"]),
     near("discord-client-secret", "Discord client secret", High, &["discord"], "[A-Za-z0-9_-]{32}", &["DISCORD_CLIENT_SECRET={token}"], &["discord client"]).entropy(3.6),
-    token("telegram-bot", "Telegram bot token", Critical, &[":AA"], "[0-9]{8,10}:AA[A-Za-z0-9_-]{33}", &["https://api.telegram.org/bot{token}/getMe", "TELEGRAM_TOKEN={token}"], &["12:AA", "mac 00:AA:bb"]),
+    token("telegram-bot", "Telegram bot token", Critical, &[":AA"], "(bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{33}", &["https://api.telegram.org/{token}/getMe", "TELEGRAM_TOKEN={token}"], &["12:AA", "mac 00:AA:bb"]),
     token("teams-webhook", "Microsoft Teams incoming webhook", High, &["webhook.office.com/"], "webhook\\.office\\.com/webhookb2/[a-f0-9@-]{36,80}/IncomingWebhook/[a-f0-9]{32}/[a-f0-9-]{36}", &["https://acme.{token}"], &["webhook.office.com/docs"]),
     token("feishu-webhook", "Feishu or Lark bot webhook", High, &["/open-apis/bot/"], "(open\\.feishu\\.cn|open\\.larksuite\\.com)/open-apis/bot/v2/hook/[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}", &["https://{token}"], &["/open-apis/bot/v2/hook/xxx"]),
     token("dingtalk-webhook", "DingTalk robot webhook", High, &["oapi.dingtalk.com/robot"], "oapi\\.dingtalk\\.com/robot/send\\?access_token=[a-f0-9]{64}", &["https://{token}"], &["oapi.dingtalk.com/robot/send"]),

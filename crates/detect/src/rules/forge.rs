@@ -57,7 +57,7 @@ pub(crate) static RULES: &[Rule] = &[
     near("drone", "Drone CI token", High, &["drone"], "[A-Za-z0-9]{32}", &["DRONE_TOKEN={token}"], &["drone token"]).entropy(3.2),
     token("buildkite", "Buildkite user token", High, &["bkua_"], "bkua_[a-z0-9]{40}", &["{token}"], &["bkua_1"]),
     token("octopus-deploy", "Octopus Deploy API key", High, &["API-"], "API-[A-Z0-9]{25,34}", &["X-Octopus-ApiKey: {token}"], &["API-KEY", "API-REFERENCE"]).entropy(3.2),
-    token("harness", "Harness access token", High, &["pat."], "(pat|sat)\\.[A-Za-z0-9_-]{22}\\.[0-9a-f]{24}\\.[A-Za-z0-9]{20}", &["x-api-key: {token}"], &["pat.match"]),
+    token("harness", "Harness access token", High, &["pat.", "sat."], "(pat|sat)\\.[A-Za-z0-9_-]{22}\\.[0-9a-f]{24}\\.[A-Za-z0-9]{20}", &["x-api-key: {token}"], &["pat.match"]),
     token("postman", "Postman API key", High, &["PMAK-"], "PMAK-[a-f0-9]{24}-[a-f0-9]{34}", &["{token}"], &["PMAK-1"]),
     token("terraform-cloud", "Terraform Cloud or Enterprise API token", Critical, &[".atlasv1."], "[A-Za-z0-9]{14}\\.atlasv1\\.[A-Za-z0-9_=-]{60,70}", &["token = \"{token}\""], &["x.atlasv1.y"]),
     token("pulumi", "Pulumi access token", Critical, &["pul-"], "pul-[a-f0-9]{40}", &["PULUMI_ACCESS_TOKEN={token}"], &["pul-1"]),
