@@ -11,7 +11,6 @@ use crate::ascii::floor_char;
 use crate::config::{BuildError, Context, CustomRule, RuleSetting};
 use crate::digest::hmac_sha256;
 use crate::finding::{Category, Finding, Kind, RuleId, Severity, Standing};
-use crate::fold::Folded;
 use crate::hit::{Hit, resolve};
 use crate::keys::KEYWORDS;
 use crate::limits::{CUSTOM_PATTERN_BYTES_MAX, CUSTOM_PROGRAM_BYTES_MAX, CUSTOM_RULES_MAX};
@@ -21,7 +20,7 @@ use crate::names;
 use crate::prefilter::{Keyword, Prefilter};
 use crate::rule::Form;
 use crate::rules::{Catalog, Coded};
-use crate::scan::{Raw, scan};
+use crate::spot::{Spot, Spots, plain_bytes, structured};
 use crate::value::{Strength, entropy};
 
 /// Least score of a finding unless the policy says otherwise.
@@ -361,28 +360,25 @@ impl Detector {
         self.inspect(text, &Context::default()).findings
     }
 
-    /// Everything found in a text of that origin, and whether all of it was looked at.
+    /// Everything found in a text of that origin, and whether all of it was looked at. JSON is opened.
     #[must_use]
     pub fn inspect(&self, text: &str, ctx: &Context<'_>) -> Inspection {
-        if self.allow.exempts_place(ctx) {
-            return Inspection { findings: Vec::new(), incomplete: None };
-        }
-        let folded = Folded::of(text);
-        let raw = scan(self, folded.text(), 0, ctx.key.unwrap_or(""), 0);
-        let incomplete = raw.fault.clone();
-        Inspection { findings: self.findings(text.as_bytes(), &folded, raw, ctx), incomplete }
+        let mut spots = structured(self, text, ctx);
+        spots.list.sort_by_key(|spot| (spot.start, spot.end));
+        Inspection { findings: self.findings_of(text.as_bytes(), &spots.list), incomplete: spots.fault }
     }
 
-    /// The same for bytes that may not be UTF-8.
+    /// The same for bytes that may not be UTF-8; those that are not are looked at as plain text.
     #[must_use]
     pub fn inspect_bytes(&self, bytes: &[u8], ctx: &Context<'_>) -> Inspection {
-        if self.allow.exempts_place(ctx) {
-            return Inspection { findings: Vec::new(), incomplete: None };
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.inspect(text, ctx);
         }
-        let folded = Folded::of_bytes(bytes);
-        let raw = scan(self, folded.text(), 0, ctx.key.unwrap_or(""), 0);
-        let incomplete = raw.fault.clone();
-        Inspection { findings: self.findings(bytes, &folded, raw, ctx), incomplete }
+        let mut spots = Spots::default();
+        if !self.exempts_place(ctx) {
+            plain_bytes(self, bytes, ctx, 0, &mut spots);
+        }
+        Inspection { findings: self.findings_of(bytes, &spots.list), incomplete: spots.fault }
     }
 
     /// What the caller should know about the settings: custom rules without keywords cost time on all text.
@@ -394,30 +390,27 @@ impl Detector {
             .collect()
     }
 
-    fn findings(&self, bytes: &[u8], folded: &Folded<'_>, raw: Raw, ctx: &Context<'_>) -> Vec<Finding> {
-        if raw.hits.is_empty() {
-            return Vec::new();
-        }
+    /// The findings of spots that are sorted by position.
+    pub(crate) fn findings_of(&self, bytes: &[u8], spots: &[Spot]) -> Vec<Finding> {
         let mut line = 1;
         let mut counted = 0;
-        self.judged(folded.text(), raw.hits, ctx)
-            .into_iter()
-            .filter_map(|(hit, standing)| {
-                let state = self.rules.get(hit.rule)?;
-                let range = folded.original(hit.start..hit.end);
-                line += memchr::memchr_iter(b'\n', bytes.get(counted..range.start).unwrap_or(&[])).count();
-                counted = counted.max(range.start);
-                let datum = folded.text().get(hit.start..hit.end).unwrap_or("");
+        spots
+            .iter()
+            .filter_map(|spot| {
+                let state = self.rules.get(spot.hit.rule)?;
+                let passed = bytes.get(counted..spot.start).unwrap_or(&[]);
+                line += memchr::memchr_iter(b'\n', passed).count();
+                counted = counted.max(spot.start);
                 Some(Finding {
-                    start: range.start,
-                    end: range.end,
+                    start: spot.start,
+                    end: spot.end,
                     line,
                     rule: state.id.clone(),
                     kind: state.kind,
                     severity: state.severity,
-                    score: hit.score,
-                    standing,
-                    masked: preview(state.kind, datum),
+                    score: spot.hit.score,
+                    standing: spot.standing,
+                    masked: preview(state.kind, &spot.datum),
                 })
             })
             .collect()
@@ -454,8 +447,8 @@ impl Detector {
         self.allow.exempts_place(ctx)
     }
 
-    pub(crate) fn kind_of(&self, hit: &Hit) -> Option<(Kind, &RuleId)> {
-        self.rules.get(hit.rule).map(|state| (state.kind, &state.id))
+    pub(crate) fn kind_of(&self, hit: &Hit) -> Option<Kind> {
+        self.rules.get(hit.rule).map(|state| state.kind)
     }
 
     pub(crate) fn prefilter(&self) -> &Prefilter {
