@@ -376,7 +376,7 @@ impl Detector {
         }
         let mut spots = Spots::default();
         if !self.exempts_place(ctx) {
-            plain_bytes(self, bytes, ctx, 0, &mut spots);
+            plain_bytes(self, bytes, ctx, &mut spots);
         }
         Inspection { findings: self.findings_of(bytes, &spots.list), incomplete: spots.fault }
     }

@@ -93,14 +93,6 @@ impl<'a> Folded<'a> {
         }
         change.original.1 + (place - change.folded.1)
     }
-
-    /// The boundary in the folded text for one in the original.
-    pub(crate) fn folded_place(&self, original: usize) -> usize {
-        let index = self.changes.partition_point(|change| change.original.1 <= original);
-        index.checked_sub(1).and_then(|last| self.changes.get(last)).map_or(original, |change| {
-            change.folded.1 + (original - change.original.1)
-        })
-    }
 }
 
 /// Whether folding changes the character.
@@ -189,7 +181,6 @@ mod tests {
         assert_eq!(folded.text(), "ab\u{FFFD}cd");
         assert_eq!(folded.original(5..7), 3..5);
         assert_eq!(folded.original(0..2), 0..2);
-        assert_eq!(folded.folded_place(3), 5);
     }
 
     #[test]

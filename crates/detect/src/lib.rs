@@ -28,6 +28,7 @@ mod sample;
 mod scan;
 mod secrets;
 mod spot;
+mod stream;
 mod unit;
 mod value;
 
@@ -39,3 +40,4 @@ pub use model::{NameModel, NameModelError, NameSpan};
 pub use redact::{NumberMask, Redacted, Redactor, UNSCANNED};
 pub use rule::Rule;
 pub use rules::all as rules;
+pub use stream::{Released, StreamFormat, StreamRedactor};

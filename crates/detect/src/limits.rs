@@ -46,3 +46,6 @@ pub const CUSTOM_RULES_MAX: usize = 1000;
 
 /// How many masks a session remembers for write-back.
 pub const MASKS_REMEMBERED_MAX: usize = 10_000;
+
+/// Longest line of a JSON-lines stream, in bytes. A longer one is withheld.
+pub const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -12,6 +12,7 @@ use crate::finding::{Finding, Kind, Standing};
 use crate::mask::Mask;
 use crate::model::NameModelError;
 use crate::spot::{Spot, Spots, plain, structured};
+use crate::stream::{StreamFormat, StreamRedactor};
 
 /// What stands in place of a text that could not be looked at wholly.
 pub const UNSCANNED: &str = "[UNSCANNED]";
@@ -34,6 +35,9 @@ pub struct Redactor {
     by_kind: Vec<(Kind, Mask)>,
     numbers: NumberMask,
 }
+
+/// Bytes with masks, findings, masks, fault.
+pub(crate) type Edited = (Option<Vec<u8>>, Vec<Finding>, Vec<String>, Option<NameModelError>);
 
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +100,7 @@ impl Redactor {
     pub fn redact_plain(&self, text: &str, ctx: &Context<'_>) -> Redacted {
         let mut spots = Spots::default();
         if !self.detector.exempts_place(ctx) {
-            plain(&self.detector, text, ctx, 0, &mut spots);
+            plain(&self.detector, text, ctx, &mut spots);
         }
         self.apply(text, spots)
     }
@@ -112,6 +116,12 @@ impl Redactor {
         self.apply(text, spots).text
     }
 
+    /// A redactor for a text that arrives in pieces.
+    #[must_use]
+    pub fn stream(&self, format: StreamFormat, ctx: &Context<'_>) -> StreamRedactor {
+        StreamRedactor::new(self.clone(), format, ctx)
+    }
+
     /// The mask of a datum of this kind.
     #[must_use]
     pub fn mask_of(&self, kind: Kind, datum: &str) -> String {
@@ -119,18 +129,22 @@ impl Redactor {
         own.unwrap_or(&self.mask).apply(kind, datum)
     }
 
-    fn apply(&self, text: &str, mut spots: Spots) -> Redacted {
+    fn apply(&self, text: &str, spots: Spots) -> Redacted {
+        let (bytes, findings, masks, incomplete) = self.edit(text.as_bytes(), spots);
+        // Spots lie on character boundaries and masks are text.
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Redacted { text, findings, masks, incomplete }
+    }
+
+    /// The bytes with masks (`None`: unchanged), the findings, the masks used, and the fault.
+    pub(crate) fn edit(&self, text: &[u8], mut spots: Spots) -> Edited {
         spots.list.sort_by_key(|spot| (spot.start, spot.end));
-        let findings = self.detector.findings_of(text.as_bytes(), &spots.list);
+        let findings = self.detector.findings_of(text, &spots.list);
         if spots.fault.is_some() {
-            return Redacted {
-                text: Some(UNSCANNED.to_owned()),
-                findings,
-                masks: vec![UNSCANNED.to_owned()],
-                incomplete: spots.fault,
-            };
+            let mask = UNSCANNED.to_owned();
+            return (Some(mask.clone().into_bytes()), findings, vec![mask], spots.fault);
         }
-        let mut out = String::with_capacity(text.len());
+        let mut out = Vec::new();
         let mut masks = Vec::new();
         let mut keys = HashSet::new();
         let mut place = 0;
@@ -139,16 +153,19 @@ impl Redactor {
             if spot.start < place {
                 continue;
             }
-            let mask = self.written(spot, kind, &mut keys);
-            out.push_str(text.get(place..spot.start).unwrap_or(""));
-            out.push_str(&mask.0);
+            let (written, mask) = self.written(spot, kind, &mut keys);
+            out.extend_from_slice(text.get(place..spot.start).unwrap_or(&[]));
+            out.extend_from_slice(written.as_bytes());
             place = spot.end;
-            if !masks.contains(&mask.1) {
-                masks.push(mask.1);
+            if !masks.contains(&mask) {
+                masks.push(mask);
             }
         }
-        out.push_str(text.get(place..).unwrap_or(""));
-        Redacted { text: (place > 0).then_some(out), findings, masks, incomplete: None }
+        if place == 0 {
+            return (None, findings, masks, None);
+        }
+        out.extend_from_slice(text.get(place..).unwrap_or(&[]));
+        (Some(out), findings, masks, None)
     }
 
     /// The mask as it is written at the spot, and as it reads.

@@ -15,7 +15,7 @@ use crate::json::{Event, NotJson, Unescaped, escaped, looks_like, walk};
 use crate::keys;
 use crate::limits::JSON_IN_STRING_DEPTH_MAX;
 use crate::model::NameModelError;
-use crate::scan::scan;
+use crate::scan::{Raw, scan};
 
 /// How a mask must be written at a spot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,40 +59,56 @@ pub(crate) fn structured(detector: &Detector, text: &str, ctx: &Context<'_>) -> 
 }
 
 /// Looks at plain text.
-pub(crate) fn plain(detector: &Detector, text: &str, ctx: &Context<'_>, origin: usize, spots: &mut Spots) {
+pub(crate) fn plain(detector: &Detector, text: &str, ctx: &Context<'_>, spots: &mut Spots) {
     let folded = Folded::of(text);
-    collect(detector, text.as_bytes(), &folded, ctx, folded.folded_place(origin), spots);
+    let raw = scan(detector, folded.text(), 0, ctx.key.unwrap_or(""), 0);
+    place(detector, text.as_bytes(), &folded, "", raw, ctx, spots);
 }
 
 /// Looks at bytes that may not be UTF-8 as plain text.
-pub(crate) fn plain_bytes(detector: &Detector, bytes: &[u8], ctx: &Context<'_>, origin: usize, spots: &mut Spots) {
+pub(crate) fn plain_bytes(detector: &Detector, bytes: &[u8], ctx: &Context<'_>, spots: &mut Spots) {
     let folded = Folded::of_bytes(bytes);
-    collect(detector, bytes, &folded, ctx, folded.folded_place(origin), spots);
+    let raw = scan(detector, folded.text(), 0, ctx.key.unwrap_or(""), 0);
+    place(detector, bytes, &folded, "", raw, ctx, spots);
 }
 
-/// The hits of a folded text as spots of the original.
-fn collect(detector: &Detector, bytes: &[u8], folded: &Folded<'_>, ctx: &Context<'_>, origin: usize, spots: &mut Spots) {
-    let raw = scan(detector, folded.text(), origin, ctx.key.unwrap_or(""), 0);
+/// The hits of a scan of `history` and the folded text as spots of the original.
+pub(crate) fn place(
+    detector: &Detector,
+    bytes: &[u8],
+    folded: &Folded<'_>,
+    history: &str,
+    raw: Raw,
+    ctx: &Context<'_>,
+    spots: &mut Spots,
+) {
     if spots.fault.is_none() {
         spots.fault = raw.fault;
     }
     if raw.hits.is_empty() {
         return;
     }
-    for (hit, standing) in detector.judged(folded.text(), raw.hits, ctx) {
+    let shift = history.len();
+    let hits = raw.hits.into_iter().filter_map(|hit| {
+        Some(Hit { start: hit.start.checked_sub(shift)?, end: hit.end.checked_sub(shift)?, ..hit })
+    });
+    for (hit, standing) in detector.judged(folded.text(), hits.collect(), ctx) {
         let range = folded.original(hit.start..hit.end);
         let datum = folded.text().get(hit.start..hit.end).unwrap_or("").to_owned();
-        let place = if is_bare_json_number(bytes, range.start, range.end) { Place::Number { escapes: 0 } } else { Place::Text };
+        let number = is_bare_json_number(history, bytes, range.start, range.end);
+        let place = if number { Place::Number { escapes: 0 } } else { Place::Text };
         spots.list.push(Spot { start: range.start, end: range.end, hit, standing, datum, place, in_key: false });
     }
 }
 
 /// A number behind a quoted key in text that is nearly JSON: its mask needs quotes.
-fn is_bare_json_number(bytes: &[u8], start: usize, end: usize) -> bool {
+fn is_bare_json_number(history: &str, bytes: &[u8], start: usize, end: usize) -> bool {
+    const BLANKS_MAX: usize = 16;
     let digits = bytes.get(start..end).is_some_and(|datum| datum.iter().all(u8::is_ascii_digit));
-    let head = bytes.get(..start).unwrap_or(&[]).trim_ascii_end();
-    let tail = bytes.get(end..).unwrap_or(&[]).trim_ascii_start();
-    digits && head.strip_suffix(b":").is_some_and(|head| head.trim_ascii_end().ends_with(b"\"")) && matches!(tail.first(), Some(b',' | b'}' | b']'))
+    let head = bytes.get(..start).unwrap_or(&[]).iter().rev().chain(history.as_bytes().iter().rev());
+    let mut signs = head.take(BLANKS_MAX).filter(|byte| !byte.is_ascii_whitespace());
+    let behind_key = signs.next() == Some(&b':') && signs.next() == Some(&b'"');
+    digits && behind_key && matches!(bytes.get(end), Some(b',' | b'}' | b']' | b'\n' | b'\r'))
 }
 
 fn leaf(detector: &Detector, text: &str, ctx: &Context<'_>, depth: usize, spots: &mut Spots) {
@@ -108,7 +124,7 @@ fn leaf(detector: &Detector, text: &str, ctx: &Context<'_>, depth: usize, spots:
             return;
         }
     }
-    plain(detector, text, ctx, 0, spots);
+    plain(detector, text, ctx, spots);
 }
 
 /// JSON lines among other lines: documents are opened, what stands between them is text.
@@ -117,7 +133,7 @@ fn lines(detector: &Detector, text: &str, ctx: &Context<'_>, spots: &mut Spots) 
     let mut place = 0;
     let text_between = |from: usize, to: usize, spots: &mut Spots| {
         let first = spots.list.len();
-        plain(detector, text.get(from..to).unwrap_or(""), ctx, 0, spots);
+        plain(detector, text.get(from..to).unwrap_or(""), ctx, spots);
         spots.list.iter_mut().skip(first).for_each(|spot| shift(spot, from));
     };
     for line in text.split_inclusive('\n') {
@@ -210,7 +226,7 @@ fn event_spots<'a>(
             let key = frames.last().and_then(value_key);
             let ctx = Context { key: key.as_deref().or(ctx.key), ..*ctx };
             let first = spots.list.len();
-            plain(detector, text.get(start..end).ok_or(NotJson)?, &ctx, 0, spots);
+            plain(detector, text.get(start..end).ok_or(NotJson)?, &ctx, spots);
             for spot in spots.list.iter_mut().skip(first) {
                 // Part of a number cannot be masked: the number is.
                 (spot.start, spot.end) = (start, end);

@@ -49,48 +49,48 @@ impl<'a> Units<'a> {
 
 /// Where the unit that begins at `start` ends, or `None` while that is not yet known.
 pub(crate) fn next_end(bytes: &[u8], start: usize) -> Option<usize> {
-    next_end_from(bytes, start, start)
+    next_end_from(bytes, start, 0)
 }
 
-/// The same, for a caller who knows that it does not end at or before `from`.
-pub(crate) fn next_end_from(bytes: &[u8], start: usize, from: usize) -> Option<usize> {
-    let limit = start + UNIT_BYTES_MAX;
-    let rest = cut(bytes, from, limit.min(bytes.len()));
+/// The same, for a caller who knows that none of the first `seen` bytes of the unit ends it.
+pub(crate) fn next_end_from(bytes: &[u8], start: usize, seen: usize) -> Option<usize> {
+    let unit = bytes.get(start..)?;
+    let rest = cut(unit, seen, UNIT_BYTES_MAX);
     for (offset, byte) in rest.iter().enumerate() {
-        if ends_after(bytes, from + offset, *byte) {
-            return Some(from + offset + 1);
+        if ends_after(unit, seen + offset, *byte) {
+            return Some(start + seen + offset + 1);
         }
     }
     // One more byte must be there, so that the place of a forced end is the same however text arrives.
-    (bytes.len() > limit).then(|| forced_end(bytes, start, limit))
+    (unit.len() > UNIT_BYTES_MAX).then(|| start + forced_end(unit))
 }
 
-/// Whether a unit ends after the byte at `place`.
-fn ends_after(bytes: &[u8], place: usize, byte: u8) -> bool {
+/// Whether the unit ends after its byte at `place`.
+fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
     match byte {
         b'\n' => true,
-        b',' => before(bytes, place) == b'"' && at(bytes, place + 1) == b'"',
-        b'>' => at(bytes, place + 1) == b'<',
+        b',' => before(unit, place) == b'"' && at(unit, place + 1) == b'"',
+        b'>' => at(unit, place + 1) == b'<',
         b' ' => {
-            before(bytes, place) == b'.'
+            before(unit, place) == b'.'
                 && place >= 5
-                && cut(bytes, place - 5, place - 1).iter().all(u8::is_ascii_lowercase)
+                && cut(unit, place - 5, place - 1).iter().all(u8::is_ascii_lowercase)
         }
         // The last byte of an ideographic full stop (E3 80 82).
-        0x82 => place >= 2 && cut(bytes, place - 2, place) == [0xE3, 0x80],
+        0x82 => place >= 2 && cut(unit, place - 2, place) == [0xE3, 0x80],
         _ => false,
     }
 }
 
-/// The last gap before the limit, or else the last character boundary.
-fn forced_end(bytes: &[u8], start: usize, limit: usize) -> usize {
-    let low = limit.saturating_sub(GAP_LOOKBACK_BYTES).max(start + 1);
-    let gap = cut(bytes, low, limit).iter().rposition(|byte| byte.is_ascii() && !BASE64.has(*byte));
+/// The last gap before the cap, or else the last character boundary.
+fn forced_end(unit: &[u8]) -> usize {
+    let low = UNIT_BYTES_MAX - GAP_LOOKBACK_BYTES;
+    let gap = cut(unit, low, UNIT_BYTES_MAX).iter().rposition(|byte| byte.is_ascii() && !BASE64.has(*byte));
     if let Some(gap) = gap {
         return low + gap + 1;
     }
-    let mut end = limit;
-    while end > low && (at(bytes, end) & 0xC0) == 0x80 {
+    let mut end = UNIT_BYTES_MAX;
+    while end > low && (at(unit, end) & 0xC0) == 0x80 {
         end -= 1;
     }
     end

@@ -1,3 +1,4 @@
 //! What the detector promises, one module a promise.
 
 mod examples;
+mod streams;
