@@ -32,13 +32,17 @@ impl AllowWritten {
     pub(crate) fn compile(self) -> Result<Allow, BuildError> {
         let wrong = |reason: String| BuildError::Pattern { id: "allow".to_owned(), reason };
         if let Some(long) = self.patterns.iter().find(|p| p.len() > CUSTOM_PATTERN_BYTES_MAX) {
-            return Err(wrong(format!("longer than {CUSTOM_PATTERN_BYTES_MAX} bytes: {} bytes", long.len())));
+            return Err(wrong(format!(
+                "longer than {CUSTOM_PATTERN_BYTES_MAX} bytes: {} bytes",
+                long.len()
+            )));
         }
         let whole = self.patterns.iter().map(|pattern| format!(r"\A(?:{pattern})\z"));
         let patterns = if self.patterns.is_empty() {
             None
         } else {
-            let set = regex::RegexSetBuilder::new(whole).size_limit(CUSTOM_PROGRAM_BYTES_MAX).build();
+            let set =
+                regex::RegexSetBuilder::new(whole).size_limit(CUSTOM_PROGRAM_BYTES_MAX).build();
             Some(set.map_err(|error| wrong(error.to_string()))?)
         };
         Ok(Allow { values: self.values, patterns, paths: self.paths, tools: self.tools })
@@ -49,7 +53,9 @@ impl Allow {
     /// Whether nothing of this origin is looked at.
     pub(crate) fn exempts_place(&self, ctx: &Context<'_>) -> bool {
         let listed = |list: &[String], name: Option<&str>| {
-            name.is_some_and(|name| list.iter().any(|glob| matches(glob.as_bytes(), name.as_bytes())))
+            name.is_some_and(|name| {
+                list.iter().any(|glob| matches(glob.as_bytes(), name.as_bytes()))
+            })
         };
         listed(&self.paths, ctx.path) || listed(&self.tools, ctx.tool)
     }

@@ -144,9 +144,8 @@ pub(crate) fn opens_token(bytes: &[u8], start: usize) -> bool {
     let back = |n: usize| start.checked_sub(n).map_or(0, |i| at(bytes, i));
     let escaped = back(2) == b'\\' && matches!(previous, b'n' | b'r' | b't' | b'b' | b'f');
     let percent = back(3) == b'%' && back(2).is_ascii_hexdigit() && previous.is_ascii_hexdigit();
-    let unicode = back(6) == b'\\'
-        && back(5) == b'u'
-        && (1..=4).all(|n| back(n).is_ascii_hexdigit());
+    let unicode =
+        back(6) == b'\\' && back(5) == b'u' && (1..=4).all(|n| back(n).is_ascii_hexdigit());
     escaped || percent || unicode
 }
 

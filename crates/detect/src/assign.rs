@@ -34,7 +34,8 @@ pub(crate) fn name_around(bytes: &[u8], hit: usize, len: usize) -> (usize, usize
 
 /// Reads the value of the key that ends at `name.1`.
 pub(crate) fn read(bytes: &[u8], name: (usize, usize)) -> Option<Assignment> {
-    let mut reader = Reader { bytes, at: name.1, quoted_name: false, limit: name.0 + LOOKBACK_BYTES_MAX };
+    let mut reader =
+        Reader { bytes, at: name.1, quoted_name: false, limit: name.0 + LOOKBACK_BYTES_MAX };
     let operator = reader.operator(name)?;
     let (value, written) = reader.value(name, operator)?;
     (value.0 < reader.limit).then_some(Assignment { name, value, written })
@@ -62,7 +63,8 @@ struct Reader<'a> {
     limit: usize,
 }
 
-const VALUE_NAMES: &[&str] = &["value", "val", "content", "data", "text", "string", "default", "secretValue"];
+const VALUE_NAMES: &[&str] =
+    &["value", "val", "content", "data", "text", "string", "default", "secretValue"];
 const COPULAS: &[&str] = &["是", "为", "is ", "was ", "es ", "est ", "ist "];
 
 impl Reader<'_> {
@@ -170,7 +172,12 @@ impl Reader<'_> {
                     self.at = ahead + 1;
                     return Some(Operator::Equals { spaced: true });
                 }
-                b if is_word(b) || matches!(b, b' ' | b'&' | b'[' | b']' | b'<' | b'>' | b'?' | b'|' | b'\'' | b'.') => {
+                b if is_word(b)
+                    || matches!(
+                        b,
+                        b' ' | b'&' | b'[' | b']' | b'<' | b'>' | b'?' | b'|' | b'\'' | b'.'
+                    ) =>
+                {
                     ahead += 1;
                 }
                 _ => return None,
@@ -196,13 +203,16 @@ impl Reader<'_> {
         while at(self.bytes, ahead) == b'\\' || matches!(at(self.bytes, ahead), b'"' | b'\'') {
             ahead += 1;
         }
-        let word_end = ahead + cut(self.bytes, ahead, ahead + 16).iter().take_while(|b| is_word(**b)).count();
+        let word_end =
+            ahead + cut(self.bytes, ahead, ahead + 16).iter().take_while(|b| is_word(**b)).count();
         let word = cut(self.bytes, ahead, word_end);
         if !VALUE_NAMES.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes())) {
             return None;
         }
         let mut ahead = word_end;
-        while matches!(at(self.bytes, ahead), b'\\' | b'"' | b'\'' | b' ' | b'\t') && ahead < self.limit {
+        while matches!(at(self.bytes, ahead), b'\\' | b'"' | b'\'' | b' ' | b'\t')
+            && ahead < self.limit
+        {
             ahead += 1;
         }
         let operator = match at(self.bytes, ahead) {
@@ -215,12 +225,17 @@ impl Reader<'_> {
         Some(operator)
     }
 
-    fn value(&mut self, name: (usize, usize), operator: Operator) -> Option<((usize, usize), Written)> {
+    fn value(
+        &mut self,
+        name: (usize, usize),
+        operator: Operator,
+    ) -> Option<((usize, usize), Written)> {
         self.skip_blanks();
         if operator == Operator::Colon {
             self.enter_block();
         }
-        let slashes = cut(self.bytes, self.at, self.at + 8).iter().take_while(|b| **b == b'\\').count();
+        let slashes =
+            cut(self.bytes, self.at, self.at + 8).iter().take_while(|b| **b == b'\\').count();
         // `b"..."`, `r"..."`, `f'...'`, `@"..."`, `L"..."`.
         if slashes == 0
             && matches!(self.peek(), b'b' | b'r' | b'f' | b'u' | b'@' | b'L' | b'(')
@@ -270,7 +285,8 @@ impl Reader<'_> {
 
     /// A blank alone assigns in command lines (`--password x`), in `.netrc`, and before a quote.
     fn space_counts(&self, name: (usize, usize)) -> bool {
-        let flag = cut(self.bytes, name.0, name.0 + 2) == b"--" || cut(self.bytes, name.0, name.0 + 1) == b"-";
+        let flag = cut(self.bytes, name.0, name.0 + 2) == b"--"
+            || cut(self.bytes, name.0, name.0 + 1) == b"-";
         let netrc = {
             let head = cut(self.bytes, name.0.saturating_sub(120), name.0);
             crate::ascii::find_folded(head, b"login ").is_some()
@@ -282,7 +298,9 @@ impl Reader<'_> {
         let mut start = name.0;
         let line_start = loop {
             match before(self.bytes, start) {
-                b' ' | b'\t' | b'-' | b'#' | b'/' | b'*' | b';' if name.0 - start < 16 => start -= 1,
+                b' ' | b'\t' | b'-' | b'#' | b'/' | b'*' | b';' if name.0 - start < 16 => {
+                    start -= 1
+                }
                 0 | b'\n' => break true,
                 _ => break false,
             }
@@ -290,7 +308,9 @@ impl Reader<'_> {
         let exported = cut(self.bytes, name.0.saturating_sub(7), name.0).ends_with(b"export ");
         let query = matches!(before(self.bytes, name.0), b'?' | b'&');
         match operator {
-            Operator::Equals { spaced: false } if line_start || exported || query => Written::Literal,
+            Operator::Equals { spaced: false } if line_start || exported || query => {
+                Written::Literal
+            }
             Operator::Equals { spaced: false } => {
                 let upper = cut(self.bytes, name.0, name.1).iter().all(|b| !b.is_ascii_lowercase());
                 if upper { Written::Literal } else { Written::Bare }
@@ -340,7 +360,9 @@ impl Reader<'_> {
             0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | 0x7f.. => true,
             b'<' | b'>' => true,
             b'&' | b'#' => whole,
-            b',' | b';' | b')' | b'}' | b']' | b'|' | b'{' | b'[' => !whole || matches!(byte, b'}' | b']' | b','),
+            b',' | b';' | b')' | b'}' | b']' | b'|' | b'{' | b'[' => {
+                !whole || matches!(byte, b'}' | b']' | b',')
+            }
             _ => false,
         };
         let rest = cut(self.bytes, open, (open + VALUE_BYTES_MAX).min(self.bytes.len()));

@@ -95,10 +95,12 @@ pub(crate) fn scan(bytes: &[u8], mut found: impl FnMut(Trace, usize, usize)) {
                 found(Trace::At, start + place, start + place + 1);
             }
         }
-        if let Some((from, to)) = digits.step(here.digits + before.digits >= DIGITS_MIN, wide, end) {
+        if let Some((from, to)) = digits.step(here.digits + before.digits >= DIGITS_MIN, wide, end)
+        {
             found(Trace::Digits, from, to);
         }
-        if let Some((from, to)) = colons.step(here.colons + before.colons >= COLONS_MIN, wide, end) {
+        if let Some((from, to)) = colons.step(here.colons + before.colons >= COLONS_MIN, wide, end)
+        {
             found(Trace::Colons, from, to);
         }
         if let Some((from, to)) = runs.step(here.breaks == 0, start, end) {

@@ -20,19 +20,96 @@ struct Words {
 }
 
 const NUMBERISH: &[&str] = &[
-    "order", "invoice", "trace", "timestamp", "epoch", "ticket", "tracking", "sku", "serial", "build", "revision", "commit",
-    "version", "isbn", "uuid", "hash", "offset", "checksum", "request", "订单", "单号", "编号", "时间戳", "流水",
+    "order",
+    "invoice",
+    "trace",
+    "timestamp",
+    "epoch",
+    "ticket",
+    "tracking",
+    "sku",
+    "serial",
+    "build",
+    "revision",
+    "commit",
+    "version",
+    "isbn",
+    "uuid",
+    "hash",
+    "offset",
+    "checksum",
+    "request",
+    "订单",
+    "单号",
+    "编号",
+    "时间戳",
+    "流水",
 ];
 const PHONE: &[&str] = &[
-    "phone", "mobile", "tel", "telephone", "cell", "call", "fax", "whatsapp", "sms", "contact", "hotline", "手机", "电话", "联系",
-    "号码", "短信", "telefon", "telefono", "teléfono", "handy", "téléphone", "電話", "携帯", "전화",
+    "phone",
+    "mobile",
+    "tel",
+    "telephone",
+    "cell",
+    "call",
+    "fax",
+    "whatsapp",
+    "sms",
+    "contact",
+    "hotline",
+    "手机",
+    "电话",
+    "联系",
+    "号码",
+    "短信",
+    "telefon",
+    "telefono",
+    "teléfono",
+    "handy",
+    "téléphone",
+    "電話",
+    "携帯",
+    "전화",
 ];
-const CARD: &[&str] = &["card", "credit", "debit", "visa", "mastercard", "amex", "payment", "pan", "cvv", "cc", "银行卡", "卡号", "信用卡"];
+const CARD: &[&str] = &[
+    "card",
+    "credit",
+    "debit",
+    "visa",
+    "mastercard",
+    "amex",
+    "payment",
+    "pan",
+    "cvv",
+    "cc",
+    "银行卡",
+    "卡号",
+    "信用卡",
+];
 const NETWORK: &[&str] = &[
-    "ip", "ips", "addr", "address", "client", "remote", "host", "from", "user", "login", "peer", "visitor", "source", "src", "来源",
-    "登录", "remote_addr", "x-forwarded-for",
+    "ip",
+    "ips",
+    "addr",
+    "address",
+    "client",
+    "remote",
+    "host",
+    "from",
+    "user",
+    "login",
+    "peer",
+    "visitor",
+    "source",
+    "src",
+    "来源",
+    "登录",
+    "remote_addr",
+    "x-forwarded-for",
 ];
-const VERSION: &[&str] = &["version", "ver", "release", "build", "upgrade", "chrome", "firefox", "safari", "webkit", "oid", "版本", "v"];
+const VERSION: &[&str] = &[
+    "version", "ver", "release", "build", "upgrade", "chrome", "firefox", "safari", "webkit",
+    "oid", "版本", "v",
+];
 
 fn words(coded: Coded) -> Words {
     let (raise, lower): (&'static [&'static str], &'static [&'static str]) = match coded {
@@ -44,7 +121,10 @@ fn words(coded: Coded) -> Words {
         Coded::IdUkNhs => (&["nhs", "patient"], NUMBERISH),
         Coded::IdFrNir => (&["nir", "insee", "sécurité", "securite", "sociale"], NUMBERISH),
         Coded::IdEsDni => (&["dni", "nie", "nif", "identidad"], &["sku", "part", "serial"]),
-        Coded::IdDeTax => (&["steuer", "steuer-id", "steueridentifikationsnummer", "idnr", "steuernummer", "tax"], NUMBERISH),
+        Coded::IdDeTax => (
+            &["steuer", "steuer-id", "steueridentifikationsnummer", "idnr", "steuernummer", "tax"],
+            NUMBERISH,
+        ),
         Coded::IdInAadhaar => (&["aadhaar", "aadhar", "uidai", "uid"], NUMBERISH),
         Coded::IdInPan => (&["pan", "income", "permanent"], &["sku", "part", "serial", "model"]),
         Coded::IdBrCpf => (&["cpf"], NUMBERISH),
@@ -55,7 +135,9 @@ fn words(coded: Coded) -> Words {
         Coded::IdCn => (&["身份证", "证件", "id card", "resident"], &[]),
         Coded::Ipv4 | Coded::Ipv6 => (NETWORK, VERSION),
         Coded::Mac => (&["mac", "ether", "hwaddr", "bssid", "device"], &[]),
-        Coded::Ethereum | Coded::Bitcoin => (&["wallet", "address", "eth", "btc", "send", "pay", "钱包"], &["contract", "token"]),
+        Coded::Ethereum | Coded::Bitcoin => {
+            (&["wallet", "address", "eth", "btc", "send", "pay", "钱包"], &["contract", "token"])
+        }
         Coded::PrivateKey
         | Coded::PasswordAssignment
         | Coded::SecretAssignment
@@ -82,7 +164,14 @@ fn words(coded: Coded) -> Words {
 }
 
 /// The score of a datum at `start..end` of the unit's text, given its base score and its key's name.
-pub(crate) fn score(bytes: &[u8], start: usize, end: usize, coded: Coded, base: f32, key: &[u8]) -> f32 {
+pub(crate) fn score(
+    bytes: &[u8],
+    start: usize,
+    end: usize,
+    coded: Coded,
+    base: f32,
+    key: &[u8],
+) -> f32 {
     let words = words(coded);
     if words.raise.is_empty() && words.lower.is_empty() {
         return base;
@@ -93,10 +182,14 @@ pub(crate) fn score(bytes: &[u8], start: usize, end: usize, coded: Coded, base: 
     let right = cut(bytes, end, (end + RIGHT_BYTES).min(bytes.len()));
     let stands = |word: &&str| {
         let word = word.as_bytes();
-        has_word(left, word) || has_word(right, word) || (word.len() > 3 || !key.is_ascii() || key.len() < 8) && find_folded(key, word).is_some()
+        has_word(left, word)
+            || has_word(right, word)
+            || (word.len() > 3 || !key.is_ascii() || key.len() < 8)
+                && find_folded(key, word).is_some()
     };
     let raise = if words.raise.iter().any(|word| stands(word)) { RAISE } else { 0.0 };
     // What speaks for the datum outweighs what speaks against it.
-    let lower = if raise == 0.0 && words.lower.iter().any(|word| stands(word)) { LOWER } else { 0.0 };
+    let lower =
+        if raise == 0.0 && words.lower.iter().any(|word| stands(word)) { LOWER } else { 0.0 };
     (base + raise - lower).clamp(0.0, 0.99)
 }

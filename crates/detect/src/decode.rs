@@ -77,16 +77,24 @@ pub(crate) fn percent(text: &[u8]) -> Option<Vec<u8>> {
 /// Whether bytes read as text: UTF-8, and hardly any control characters.
 pub(crate) fn readable(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let controls = bytes.iter().filter(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\r' | b'\t')).count();
+    let controls = bytes
+        .iter()
+        .filter(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\r' | b'\t'))
+        .count();
     (controls == 0).then_some(text)
 }
 
 /// The readable text that an encoded run holds.
 pub(crate) fn open(run: &[u8]) -> Option<String> {
-    let looks = |head: &[u8]| head.iter().all(|b| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\r' | b'\t') || *b >= 0xC0);
+    let looks = |head: &[u8]| {
+        head.iter()
+            .all(|b| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\r' | b'\t') || *b >= 0xC0)
+    };
     if run.iter().all(u8::is_ascii_hexdigit) && run.len().is_multiple_of(2) {
         let head = hex(run.get(..16)?)?;
-        if looks(&head) && let Some(text) = hex(run).as_deref().and_then(readable) {
+        if looks(&head)
+            && let Some(text) = hex(run).as_deref().and_then(readable)
+        {
             return Some(text.to_owned());
         }
     }

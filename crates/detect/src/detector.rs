@@ -210,7 +210,9 @@ impl DetectorBuilder {
         let table = cues(&rules, &self.customs, &customs);
         let (keywords, cues) = table.into_iter().unzip();
         let census = rules.iter().any(|state| {
-            state.setting.enabled && (state.kind.category() == Category::Pii || state.kind.category() == Category::Secrets)
+            state.setting.enabled
+                && (state.kind.category() == Category::Pii
+                    || state.kind.category() == Category::Secrets)
         });
         Ok(Detector {
             prefilter: Prefilter::new(keywords),
@@ -233,7 +235,12 @@ impl DetectorBuilder {
         let mut rules = Vec::with_capacity(catalog.len() + self.customs.len());
         for rule in (0..catalog.len()).filter_map(|index| catalog.rule(index)) {
             let setting = if wanted(rule.kind) { RuleSetting::ON } else { RuleSetting::OFF };
-            rules.push(RuleState { id: RuleId::fixed(rule.id), kind: rule.kind, severity: rule.severity, setting });
+            rules.push(RuleState {
+                id: RuleId::fixed(rule.id),
+                kind: rule.kind,
+                severity: rule.severity,
+                setting,
+            });
         }
         if self.customs.len() > CUSTOM_RULES_MAX {
             return Err(BuildError::TooManyRules { max: CUSTOM_RULES_MAX });
@@ -254,7 +261,11 @@ impl DetectorBuilder {
 
     fn compile_customs(&self, rules: &mut [RuleState]) -> Result<Vec<Custom>, BuildError> {
         let first = rules.len() - self.customs.len();
-        self.customs.iter().enumerate().map(|(place, custom)| compile_custom(custom, first + place)).collect()
+        self.customs
+            .iter()
+            .enumerate()
+            .map(|(place, custom)| compile_custom(custom, first + place))
+            .collect()
     }
 }
 
@@ -283,7 +294,11 @@ fn compile_custom(custom: &CustomRule, rule: usize) -> Result<Custom, BuildError
 }
 
 /// The keywords of all enabled rules and what each leads to.
-fn cues(rules: &[RuleState], written: &[CustomRule], customs: &[Custom]) -> Vec<(Keyword, (Cue, usize))> {
+fn cues(
+    rules: &[RuleState],
+    written: &[CustomRule],
+    customs: &[Custom],
+) -> Vec<(Keyword, (Cue, usize))> {
     let mut table: Vec<(Keyword, (Cue, usize))> = Vec::with_capacity(800);
     let mut add = |word: &str, exact: bool, cue: Cue| {
         table.push((Keyword { bytes: word.as_bytes().to_vec(), exact }, (cue, word.len())));
@@ -291,7 +306,8 @@ fn cues(rules: &[RuleState], written: &[CustomRule], customs: &[Custom]) -> Vec<
     let catalog = Catalog::get();
     let on = |index: usize| rules.get(index).is_some_and(|state| state.setting.enabled);
     let coded_on = |coded: Coded| on(coded.index());
-    for (index, rule) in (0..catalog.len()).filter_map(|index| Some((index, catalog.rule(index)?))) {
+    for (index, rule) in (0..catalog.len()).filter_map(|index| Some((index, catalog.rule(index)?)))
+    {
         if !on(index) {
             continue;
         }
@@ -313,7 +329,12 @@ fn cues(rules: &[RuleState], written: &[CustomRule], customs: &[Custom]) -> Vec<
         (Coded::PrivateKey, &["-----BEGIN ", "---- BEGIN "], true, Cue::Block),
         (Coded::BearerHeader, &["bearer "], false, Cue::Bearer),
         (Coded::BasicHeader, &["basic "], false, Cue::Basic),
-        (Coded::CommandPassword, &["curl ", "sshpass ", "mysql ", "mysqldump ", "docker login "], true, Cue::Command),
+        (
+            Coded::CommandPassword,
+            &["curl ", "sshpass ", "mysql ", "mysqldump ", "docker login "],
+            true,
+            Cue::Command,
+        ),
         (Coded::MarkedLine, &["SECRET", "机密", "绝密"], true, Cue::Marked),
         (Coded::BirthDate, BIRTH, false, Cue::Birth),
         (Coded::PostalAddress, ADDRESS, false, Cue::Address),
@@ -341,11 +362,42 @@ fn cues(rules: &[RuleState], written: &[CustomRule], customs: &[Custom]) -> Vec<
 }
 
 const BIRTH: &[&str] = &[
-    "date of birth", "date_of_birth", "dateOfBirth", "birth date", "birth_date", "birthdate", "birthday", "born on", "d.o.b",
-    "DOB:", "dob\"", "dob=", "DOB ", "出生日期", "出生年月", "生日", "生年月日", "geburtsdatum", "geboren am", "date de naissance",
-    "fecha de nacimiento", "data di nascita", "생년월일",
+    "date of birth",
+    "date_of_birth",
+    "dateOfBirth",
+    "birth date",
+    "birth_date",
+    "birthdate",
+    "birthday",
+    "born on",
+    "d.o.b",
+    "DOB:",
+    "dob\"",
+    "dob=",
+    "DOB ",
+    "出生日期",
+    "出生年月",
+    "生日",
+    "生年月日",
+    "geburtsdatum",
+    "geboren am",
+    "date de naissance",
+    "fecha de nacimiento",
+    "data di nascita",
+    "생년월일",
 ];
-const ADDRESS: &[&str] = &["address", "addr:", "住址", "地址", "住所", "adresse", "dirección", "indirizzo", "ship to", "주소"];
+const ADDRESS: &[&str] = &[
+    "address",
+    "addr:",
+    "住址",
+    "地址",
+    "住所",
+    "adresse",
+    "dirección",
+    "indirizzo",
+    "ship to",
+    "주소",
+];
 
 impl Detector {
     /// A builder with the defaults.
@@ -365,7 +417,10 @@ impl Detector {
     pub fn inspect(&self, text: &str, ctx: &Context<'_>) -> Inspection {
         let mut spots = structured(self, text, ctx);
         spots.list.sort_by_key(|spot| (spot.start, spot.end));
-        Inspection { findings: self.findings_of(text.as_bytes(), &spots.list), incomplete: spots.fault }
+        Inspection {
+            findings: self.findings_of(text.as_bytes(), &spots.list),
+            incomplete: spots.fault,
+        }
     }
 
     /// The same for bytes that may not be UTF-8; those that are not are looked at as plain text.
@@ -417,17 +472,29 @@ impl Detector {
     }
 
     /// The hits that count, without overlaps among the active ones, by position.
-    pub(crate) fn judged(&self, text: &str, hits: Vec<Hit>, ctx: &Context<'_>) -> Vec<(Hit, Standing)> {
+    pub(crate) fn judged(
+        &self,
+        text: &str,
+        hits: Vec<Hit>,
+        ctx: &Context<'_>,
+    ) -> Vec<(Hit, Standing)> {
         let mut active = Vec::new();
         let mut dry = Vec::new();
         for mut hit in hits {
             let Some(state) = self.rules.get(hit.rule) else { continue };
-            let exempt = !self.allow.is_idle() && text.get(hit.start..hit.end).is_some_and(|value| self.allow.exempts_value(value));
+            let exempt = !self.allow.is_idle()
+                && text
+                    .get(hit.start..hit.end)
+                    .is_some_and(|value| self.allow.exempts_value(value));
             if !self.counts(&hit) || exempt {
                 continue;
             }
             (hit.start, hit.end) = (floor_char(text, hit.start), hit.end);
-            if state.setting.dry_run || !rolled_out(state, ctx) { dry.push(hit) } else { active.push(hit) }
+            if state.setting.dry_run || !rolled_out(state, ctx) {
+                dry.push(hit)
+            } else {
+                active.push(hit)
+            }
         }
         let mut all: Vec<(Hit, Standing)> =
             resolve(active).into_iter().map(|hit| (hit, Standing::Active)).collect();
@@ -468,8 +535,13 @@ impl Detector {
     }
 
     pub(crate) fn customs_without_keyword(&self) -> impl Iterator<Item = usize> + use<> {
-        let list: Vec<usize> =
-            self.customs.iter().enumerate().filter(|(_, custom)| !custom.keywords).map(|(index, _)| index).collect();
+        let list: Vec<usize> = self
+            .customs
+            .iter()
+            .enumerate()
+            .filter(|(_, custom)| !custom.keywords)
+            .map(|(index, _)| index)
+            .collect();
         list.into_iter()
     }
 
@@ -480,7 +552,8 @@ impl Detector {
             .captures_iter(unit)
             .filter_map(|found| {
                 let datum = found.get(1).or_else(|| found.get(0))?;
-                let sound = !datum.is_empty() && entropy(datum.as_str().as_bytes()) >= custom.entropy_min;
+                let sound =
+                    !datum.is_empty() && entropy(datum.as_str().as_bytes()) >= custom.entropy_min;
                 sound.then(|| Hit::secret(datum.start(), datum.end(), custom.rule, custom.score, 3))
             })
             .collect()

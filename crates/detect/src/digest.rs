@@ -134,8 +134,7 @@ pub(crate) fn base58check(text: &[u8]) -> Option<Vec<u8>> {
 /// Bech32 and bech32m (BIP 173, BIP 350): whether the checksum holds.
 pub(crate) fn bech32(text: &[u8]) -> bool {
     const SYMBOLS: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
-    const GENERATOR: [u32; 5] =
-        [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+    const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
     fn step(sum: u32, value: u32) -> u32 {
         let top = sum >> 25;
         GENERATOR.iter().enumerate().fold(((sum & 0x01ff_ffff) << 5) ^ value, |sum, (bit, word)| {

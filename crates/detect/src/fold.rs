@@ -51,7 +51,8 @@ impl<'a> Folded<'a> {
                 let start = text.len();
                 let next = original + char.len_utf8();
                 if push_folded(&mut text, char) {
-                    changes.push(Change { folded: (start, text.len()), original: (original, next) });
+                    changes
+                        .push(Change { folded: (start, text.len()), original: (original, next) });
                 }
                 original = next;
             }
@@ -114,12 +115,35 @@ fn is_ignorable(char: char) -> bool {
 /// Characters that stand for ASCII ones.
 fn is_compatible(char: char) -> bool {
     match char {
-        '\u{00A0}' | '\u{2000}'..='\u{200A}' | '\u{2010}'..='\u{2015}' | '\u{2024}' | '\u{202F}' | '\u{205F}' | '\u{2212}'
-        | '\u{3000}' | '\u{FE63}' | '\u{FE6B}' | '\u{FE52}' | '\u{FE55}' => true,
+        '\u{00A0}'
+        | '\u{2000}'..='\u{200A}'
+        | '\u{2010}'..='\u{2015}'
+        | '\u{2024}'
+        | '\u{202F}'
+        | '\u{205F}'
+        | '\u{2212}'
+        | '\u{3000}'
+        | '\u{FE63}'
+        | '\u{FE6B}'
+        | '\u{FE52}'
+        | '\u{FE55}' => true,
         // Full-width forms, but not the commas, brackets and marks of Chinese text, nor its colon.
-        '\u{FF0B}' | '\u{FF0D}'..='\u{FF19}' | '\u{FF1D}' | '\u{FF20}'..='\u{FF3A}' | '\u{FF3F}' | '\u{FF41}'..='\u{FF5A}' => true,
-        '\u{00B2}' | '\u{00B3}' | '\u{00B9}' | '\u{2070}'..='\u{208E}' | '\u{2460}'..='\u{249B}' | '\u{24B6}'..='\u{24EA}'
-        | '\u{1D400}'..='\u{1D7FF}' | '\u{1F100}'..='\u{1F10A}' | '\u{FB00}'..='\u{FB06}' | '\u{2100}'..='\u{214F}' => true,
+        '\u{FF0B}'
+        | '\u{FF0D}'..='\u{FF19}'
+        | '\u{FF1D}'
+        | '\u{FF20}'..='\u{FF3A}'
+        | '\u{FF3F}'
+        | '\u{FF41}'..='\u{FF5A}' => true,
+        '\u{00B2}'
+        | '\u{00B3}'
+        | '\u{00B9}'
+        | '\u{2070}'..='\u{208E}'
+        | '\u{2460}'..='\u{249B}'
+        | '\u{24B6}'..='\u{24EA}'
+        | '\u{1D400}'..='\u{1D7FF}'
+        | '\u{1F100}'..='\u{1F10A}'
+        | '\u{FB00}'..='\u{FB06}'
+        | '\u{2100}'..='\u{214F}' => true,
         _ => digit(char).is_some(),
     }
 }
@@ -127,8 +151,8 @@ fn is_compatible(char: char) -> bool {
 /// Decimal digits of other scripts, by the first of their ten.
 fn digit(char: char) -> Option<char> {
     const ZEROS: [u32; 22] = [
-        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0,
-        0x1810, 0x1946, 0x19D0, 0xA620, 0xA8D0,
+        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50,
+        0xED0, 0xF20, 0x1040, 0x17E0, 0x1810, 0x1946, 0x19D0, 0xA620, 0xA8D0,
     ];
     let code = char as u32;
     if code < 0x660 || (0xB000..=0xFFFF).contains(&code) || (0x2000..=0xA61F).contains(&code) {

@@ -62,11 +62,13 @@ fn settle(heap: &mut Vec<Hit>, kept: &mut Vec<Hit>) {
     });
     let mut winners: Vec<Hit> = Vec::new();
     for hit in heap.drain(..) {
-        let overlapping = winners.iter().filter(|won| won.start < hit.end && hit.start < won.end).count();
+        let overlapping =
+            winners.iter().filter(|won| won.start < hit.end && hit.start < won.end).count();
         if overlapping == 0 {
             winners.push(hit);
         } else if overlapping == 1
-            && let Some(won) = winners.iter_mut().find(|won| won.start < hit.end && hit.start < won.end)
+            && let Some(won) =
+                winners.iter_mut().find(|won| won.start < hit.end && hit.start < won.end)
             && hit.start <= won.start
             && won.end <= hit.end
             && hit.end - hit.start <= 2 * (won.end - won.start)

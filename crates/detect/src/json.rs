@@ -54,7 +54,8 @@ pub(crate) fn walk(text: &str, mut visit: impl FnMut(Event)) -> Result<(), NotJs
             place += 1;
         }
         let Some(byte) = bytes.get(place).copied() else { break };
-        let after = |stack: &[bool]| if stack.is_empty() { Expect::Nothing } else { Expect::CommaOrEnd };
+        let after =
+            |stack: &[bool]| if stack.is_empty() { Expect::Nothing } else { Expect::CommaOrEnd };
         match (expect, byte) {
             (Expect::Value | Expect::ValueOrEnd, b'{' | b'[') => {
                 if stack.len() >= JSON_DEPTH_MAX {
@@ -80,7 +81,9 @@ pub(crate) fn walk(text: &str, mut visit: impl FnMut(Event)) -> Result<(), NotJs
             }
             (Expect::Value | Expect::ValueOrEnd, b't' | b'f' | b'n') => {
                 let rest = bytes.get(place..).unwrap_or(&[]);
-                let word = [b"true".as_slice(), b"false", b"null"].into_iter().find(|word| rest.starts_with(word));
+                let word = [b"true".as_slice(), b"false", b"null"]
+                    .into_iter()
+                    .find(|word| rest.starts_with(word));
                 place += word.ok_or(NotJson)?.len();
                 visit(Event::Word);
                 expect = after(&stack);
@@ -128,7 +131,10 @@ fn string_end(bytes: &[u8], from: usize) -> Result<usize, NotJson> {
         if at(rest, hit) == b'"' {
             return Ok(place + hit);
         }
-        if !matches!(at(rest, hit + 1), b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' | b'u') {
+        if !matches!(
+            at(rest, hit + 1),
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' | b'u'
+        ) {
             return Err(NotJson);
         }
         place += hit + 2;
@@ -174,9 +180,12 @@ impl Unescaped {
         if memchr::memchr(b'\\', raw.as_bytes()).is_none() {
             return Ok(None);
         }
-        let mut out = Self { text: String::with_capacity(raw.len()), marks: Vec::new(), starts: Vec::new() };
+        let mut out =
+            Self { text: String::with_capacity(raw.len()), marks: Vec::new(), starts: Vec::new() };
         let mut place = 0;
-        while let Some(hit) = raw.get(place..).and_then(|rest| memchr::memchr(b'\\', rest.as_bytes())) {
+        while let Some(hit) =
+            raw.get(place..).and_then(|rest| memchr::memchr(b'\\', rest.as_bytes()))
+        {
             out.text.push_str(raw.get(place..place + hit).ok_or(NotJson)?);
             place += hit;
             out.starts.push((out.text.len(), place));
@@ -232,7 +241,8 @@ fn escape(raw: &[u8], place: usize) -> Result<(char, usize), NotJson> {
 }
 
 fn unit(raw: &[u8], from: usize) -> Result<u32, NotJson> {
-    let hex = raw.get(from..from + 4).and_then(|hex| std::str::from_utf8(hex).ok()).ok_or(NotJson)?;
+    let hex =
+        raw.get(from..from + 4).and_then(|hex| std::str::from_utf8(hex).ok()).ok_or(NotJson)?;
     if !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(NotJson);
     }
@@ -249,7 +259,9 @@ pub(crate) fn escaped(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if (control as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", control as u32)),
+            control if (control as u32) < 0x20 => {
+                out.push_str(&format!("\\u{:04x}", control as u32))
+            }
             other => out.push(other),
         }
     }
@@ -267,10 +279,30 @@ mod tests {
 
     #[test]
     fn the_walk_is_as_strict_as_json() {
-        for text in ["{}", "[]", r#"{"a":[1,-2.5e3,true,null,"x\n"]}"#, "1", " \"a\" ", r#"["\ud83d\ude00"]"#] {
+        for text in [
+            "{}",
+            "[]",
+            r#"{"a":[1,-2.5e3,true,null,"x\n"]}"#,
+            "1",
+            " \"a\" ",
+            r#"["\ud83d\ude00"]"#,
+        ] {
             assert!(valid(text), "{text}");
         }
-        for text in ["", "{", "{}}", "[1,]", "{\"a\"}", "{a:1}", "01", "\"a\nb\"", "[1 2]", "{\"a\":1,}", "tru", "\"\\x\""] {
+        for text in [
+            "",
+            "{",
+            "{}}",
+            "[1,]",
+            "{\"a\"}",
+            "{a:1}",
+            "01",
+            "\"a\nb\"",
+            "[1 2]",
+            "{\"a\":1,}",
+            "tru",
+            "\"\\x\"",
+        ] {
             assert!(!valid(text), "{text}");
         }
         assert_eq!(walk(&"[".repeat(200), |_| {}), Err(NotJson));

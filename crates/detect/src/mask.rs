@@ -161,7 +161,8 @@ fn plain(kind: Kind, datum: &str) -> String {
 /// The first three digits (behind a country code with its sign, if there is one) and nine stars.
 fn phone(datum: &str) -> String {
     let digits: String = datum.chars().filter(char::is_ascii_digit).collect();
-    let national = if digits.len() == 13 { digits.strip_prefix("86").unwrap_or(&digits) } else { &digits };
+    let national =
+        if digits.len() == 13 { digits.strip_prefix("86").unwrap_or(&digits) } else { &digits };
     let kept: String = national.chars().take(3).collect();
     format!("{kept}*********")
 }
@@ -226,7 +227,9 @@ mod tests {
 
     #[test]
     fn hashes_are_equal_for_equal_values_of_one_tenant_only() {
-        let mask = |tenant| Mask::Hash(HashKey::for_tenant(b"installation", tenant)).apply(Kind::Email, "a@b.io");
+        let mask = |tenant| {
+            Mask::Hash(HashKey::for_tenant(b"installation", tenant)).apply(Kind::Email, "a@b.io")
+        };
         assert_eq!(mask("acme"), mask("acme"));
         assert_ne!(mask("acme"), mask("other"));
         assert!(mask("acme").starts_with("[EMAIL:"));

@@ -9,7 +9,7 @@ mod lists;
 
 pub(crate) use lists::{GIVEN, WESTERN_CUES, ZH_CUES, ZH_RIGHTS, ZH_TITLES};
 
-use crate::ascii::{at, before, cut, run_end, ByteSet};
+use crate::ascii::{ByteSet, at, before, cut, run_end};
 use crate::hit::Hit;
 use crate::rules::Coded;
 use lists::{NOT_NAMES, SURNAMES_ZH, SURNAMES_ZH_TWO, WORDS_ZH};
@@ -47,7 +47,8 @@ fn words(text: &str, start: usize) -> (usize, usize) {
     let mut end = start;
     let mut place = start;
     while count < 3 {
-        let initial = at(text.as_bytes(), place).is_ascii_uppercase() && at(text.as_bytes(), place + 1) == b'.';
+        let initial = at(text.as_bytes(), place).is_ascii_uppercase()
+            && at(text.as_bytes(), place + 1) == b'.';
         let next = if initial && count > 0 { Some(place + 2) } else { capitalised(text, place) };
         let Some(next) = next else { break };
         (count, end) = (count + 1, next);
@@ -70,7 +71,8 @@ pub(crate) fn cued(text: &str, hit: usize, cue: &str) -> Option<Hit> {
     if key {
         let operator = run_end(bytes, start, ByteSet::of("\"'\\ :="));
         let assigns = |byte: &u8| matches!(byte, b':' | b'=');
-        (cut(bytes, start, operator).iter().any(assigns) || cue.bytes().any(|b| assigns(&b))).then_some(())?;
+        (cut(bytes, start, operator).iter().any(assigns) || cue.bytes().any(|b| assigns(&b)))
+            .then_some(())?;
         start = operator;
     } else {
         start = run_end(bytes, start, ByteSet::of(". ,"));
@@ -83,8 +85,9 @@ pub(crate) fn cued(text: &str, hit: usize, cue: &str) -> Option<Hit> {
     let (count, end) = words(text, start);
     let least = if key || cue == "Dear" { 2 } else { 1 };
     let titled = !key && cue != "Dear";
-    (count >= least || titled && count == 1)
-        .then(|| Hit::datum(start, end, Coded::PersonCued.index(), if count > 1 { 0.75 } else { 0.65 }))
+    (count >= least || titled && count == 1).then(|| {
+        Hit::datum(start, end, Coded::PersonCued.index(), if count > 1 { 0.75 } else { 0.65 })
+    })
 }
 
 /// A listed given name at `hit` before another capitalised word.
@@ -95,9 +98,12 @@ pub(crate) fn listed(text: &str, hit: usize, name: &str) -> Option<Hit> {
         return None;
     }
     let (count, end) = words(text, hit);
-    let place = matches!(at(bytes, end + 1), b'S' | b'R' | b'A') && text.get(end..).is_some_and(|rest| {
-        [" Street", " Road", " Avenue", " Airport", " River"].iter().any(|place| rest.starts_with(place))
-    });
+    let place = matches!(at(bytes, end + 1), b'S' | b'R' | b'A')
+        && text.get(end..).is_some_and(|rest| {
+            [" Street", " Road", " Avenue", " Airport", " River"]
+                .iter()
+                .any(|place| rest.starts_with(place))
+        });
     (count >= 2 && !place).then(|| Hit::datum(hit, end, Coded::PersonListed.index(), 0.6))
 }
 
@@ -108,7 +114,8 @@ fn is_han(char: char) -> bool {
 /// A surname and one or two characters from `start`, not longer than to `limit` characters.
 fn chinese(text: &str, start: usize) -> Option<usize> {
     let rest = text.get(start..)?;
-    let han: Vec<(usize, char)> = rest.char_indices().take(5).take_while(|(_, char)| is_han(*char)).collect();
+    let han: Vec<(usize, char)> =
+        rest.char_indices().take(5).take_while(|(_, char)| is_han(*char)).collect();
     let surname = if SURNAMES_ZH_TWO.iter().any(|name| rest.starts_with(name)) { 2 } else { 1 };
     let (_, first) = han.first()?;
     if surname == 1 && !SURNAMES_ZH.contains(*first) {
@@ -130,7 +137,9 @@ fn chinese(text: &str, start: usize) -> Option<usize> {
 pub(crate) fn chinese_cued(text: &str, hit: usize, cue: &str) -> Option<Hit> {
     let mut start = hit + cue.len();
     while let Some(char) = text.get(start..)?.chars().next() {
-        if !matches!(char, ' ' | ':' | '：' | '"' | '=' | '是' | '为' | '\\' | ',') || start > hit + cue.len() + 12 {
+        if !matches!(char, ' ' | ':' | '：' | '"' | '=' | '是' | '为' | '\\' | ',')
+            || start > hit + cue.len() + 12
+        {
             break;
         }
         start += char.len_utf8();
@@ -143,14 +152,17 @@ pub(crate) fn chinese_cued(text: &str, hit: usize, cue: &str) -> Option<Hit> {
 pub(crate) fn chinese_before(text: &str, hit: usize, comma: bool) -> Option<Hit> {
     let head = text.get(..hit)?;
     let head = if comma {
-        head.trim_end_matches([' ', '的']).strip_suffix(['，', ',', '、', ':', '：']).unwrap_or_else(|| head.trim_end_matches(' '))
+        head.trim_end_matches([' ', '的'])
+            .strip_suffix(['，', ',', '、', ':', '：'])
+            .unwrap_or_else(|| head.trim_end_matches(' '))
     } else {
         head
     };
     if comma && head.len() == hit {
         return None;
     }
-    let tail: Vec<(usize, char)> = head.char_indices().rev().take(4).take_while(|(_, char)| is_han(*char)).collect();
+    let tail: Vec<(usize, char)> =
+        head.char_indices().rev().take(4).take_while(|(_, char)| is_han(*char)).collect();
     for len in [3usize, 2, 4] {
         let Some((start, _)) = len.checked_sub(1).and_then(|last| tail.get(last)) else { continue };
         // At a comma the name must stand by itself; before a title a sentence may precede it.
@@ -158,7 +170,12 @@ pub(crate) fn chinese_before(text: &str, hit: usize, comma: bool) -> Option<Hit>
             continue;
         }
         if chinese(head, *start) == Some(head.len()) {
-            return Some(Hit::datum(*start, head.len(), Coded::PersonZh.index(), if comma { 0.7 } else { 0.65 }));
+            return Some(Hit::datum(
+                *start,
+                head.len(),
+                Coded::PersonZh.index(),
+                if comma { 0.7 } else { 0.65 },
+            ));
         }
     }
     None

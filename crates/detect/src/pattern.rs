@@ -42,7 +42,8 @@ impl Pattern {
             .iter()
             .enumerate()
             .find_map(|(index, part)| {
-                let place = keywords.iter().find_map(|keyword| aligned(part, keyword.as_bytes()))?;
+                let place =
+                    keywords.iter().find_map(|keyword| aligned(part, keyword.as_bytes()))?;
                 Some((index, place))
             })
             .unwrap_or((0, 0));

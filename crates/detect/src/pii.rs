@@ -16,7 +16,7 @@ pub(crate) use dates::birth_date;
 pub(crate) use letters::postal_address;
 pub(crate) use mail::email;
 
-use crate::ascii::{at, before, run_end, ALNUM};
+use crate::ascii::{ALNUM, at, before, run_end};
 use crate::context;
 use crate::hit::Hit;
 use crate::rules::Coded;
@@ -98,7 +98,9 @@ fn begins(bytes: &[u8], place: usize) -> bool {
     match previous {
         b'_' => false,
         b'.' => !second.is_ascii_digit(),
-        b'-' | b':' => !second.is_ascii_hexdigit() || previous == b':' && !at(bytes, place).is_ascii_hexdigit(),
+        b'-' | b':' => {
+            !second.is_ascii_hexdigit() || previous == b':' && !at(bytes, place).is_ascii_hexdigit()
+        }
         _ => crate::ascii::opens_token(bytes, place),
     }
 }
@@ -109,7 +111,7 @@ pub(crate) fn ends(bytes: &[u8], place: usize) -> bool {
     let second = at(bytes, place + 1);
     match next {
         b'_' | b'@' => false,
-        b'.' | b',' => !second.is_ascii_digit() || next == b',' ,
+        b'.' | b',' => !second.is_ascii_digit() || next == b',',
         b'-' => !second.is_ascii_alphanumeric(),
         _ => !next.is_ascii_alphanumeric(),
     }

@@ -75,12 +75,9 @@ impl Prefilter {
             if bytes.len() == GRAM_BYTES - 1 {
                 // The fourth byte may be anything printable: both halves of folded ASCII.
                 for fourth in (0x20..0x40u8).chain(0x60..0x80) {
-                    let gram = u32::from_le_bytes([
-                        at(bytes, 0),
-                        at(bytes, 1),
-                        at(bytes, 2),
-                        fourth,
-                    ]) | FOLD;
+                    let gram =
+                        u32::from_le_bytes([at(bytes, 0), at(bytes, 1), at(bytes, 2), fourth])
+                            | FOLD;
                     grams.entry(gram).or_default().push(Entry { keyword: index, offset: 0 });
                 }
                 continue;

@@ -82,6 +82,10 @@ impl Redactor {
         self
     }
 
+    pub(crate) fn number_mask(&self) -> NumberMask {
+        self.numbers
+    }
+
     /// The detector inside.
     #[must_use]
     pub fn detector(&self) -> &Arc<Detector> {

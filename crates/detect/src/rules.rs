@@ -18,15 +18,8 @@ pub(crate) use coded::Coded;
 use crate::pattern::Pattern;
 use crate::rule::{Form, Rule};
 
-static TABLES: [&[Rule]; 7] = [
-    coded::RULES,
-    cloud::RULES,
-    forge::RULES,
-    models::RULES,
-    chat::RULES,
-    pay::RULES,
-    saas::RULES,
-];
+static TABLES: [&[Rule]; 7] =
+    [coded::RULES, cloud::RULES, forge::RULES, models::RULES, chat::RULES, pay::RULES, saas::RULES];
 
 /// Every built-in rule. The position of a rule is its index in the engine.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
@@ -83,7 +76,11 @@ mod tests {
             }
             secrets += 1;
             assert!(catalog.pattern(index).is_some(), "{}: {}", rule.id, rule.pattern);
-            assert!(!rule.keywords.is_empty() && rule.keywords.iter().all(|k| k.len() >= 3), "{}", rule.id);
+            assert!(
+                !rule.keywords.is_empty() && rule.keywords.iter().all(|k| k.len() >= 3),
+                "{}",
+                rule.id
+            );
         }
         assert!(secrets >= 150, "{secrets}");
     }

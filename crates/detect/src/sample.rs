@@ -68,7 +68,9 @@ impl Maker {
         let mut rest = template;
         while let Some((head, tail)) = rest.split_once('{') {
             out.push_str(head);
-            let filled = tail.split_once('}').and_then(|(name, after)| Some((self.part(rule, name)?, after)));
+            let filled = tail
+                .split_once('}')
+                .and_then(|(name, after)| Some((self.part(rule, name)?, after)));
             match filled {
                 Some((text, after)) => {
                     out.push_str(&text);
@@ -120,7 +122,11 @@ fn repair(check: Check, token: &mut Vec<u8>) {
         }
         Check::Jwt => {
             // Header `{"alg":"HS256","typ":"JWT"}`; the rest of the token stays as it was made.
-            let tail = token.iter().position(|byte| *byte == b'.').and_then(|dot| token.get(dot..)).map(<[u8]>::to_vec);
+            let tail = token
+                .iter()
+                .position(|byte| *byte == b'.')
+                .and_then(|dot| token.get(dot..))
+                .map(<[u8]>::to_vec);
             *token = b"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9".to_vec();
             token.extend(tail.unwrap_or_default());
         }

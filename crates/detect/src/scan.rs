@@ -25,8 +25,10 @@ const REACH_BYTES: usize = 120;
 /// How near the end of a window a key block must come to be called undecided, in bytes.
 const BLOCK_MARGIN_BYTES: usize = 256;
 /// Bytes of a percent-encoded stretch.
-const PERCENT: ByteSet =
-    ByteSet::of("%-._~+=&?/:@,;!*").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
+const PERCENT: ByteSet = ByteSet::of("%-._~+=&?/:@,;!*")
+    .with_range(b'0', b'9')
+    .with_range(b'a', b'z')
+    .with_range(b'A', b'Z');
 
 /// What a scan brings.
 #[derive(Debug, Default)]
@@ -95,7 +97,11 @@ impl<'a> Scanner<'a> {
         let inside = place >= start;
         match cue {
             Cue::Token(rule) if inside => {
-                let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule)) else { return };
+                let (Some(entry), Some(pattern)) =
+                    (self.catalog.rule(rule), self.catalog.pattern(rule))
+                else {
+                    return;
+                };
                 let hit = secrets::token(unit, place, rule, entry, pattern);
                 self.push(hit.filter(|hit| hit.start >= start));
             }
@@ -104,7 +110,9 @@ impl<'a> Scanner<'a> {
             Cue::Block => self.block(place),
             Cue::Bearer if inside => self.push(secrets::bearer(unit, place, len)),
             Cue::Basic if inside => self.push(secrets::basic(unit, place, len)),
-            Cue::Command if inside => self.push(secrets::command(unit, place, cut(unit, place, place + len))),
+            Cue::Command if inside => {
+                self.push(secrets::command(unit, place, cut(unit, place, place + len)))
+            }
             Cue::Marked if inside => self.push(secrets::marked_line(unit, place, len)),
             Cue::Birth if inside => self.push(pii::birth_date(unit, place + len)),
             Cue::Address if inside => self.push(pii::postal_address(unit, place + len)),
@@ -113,8 +121,19 @@ impl<'a> Scanner<'a> {
             Cue::NameCue | Cue::NameListed | Cue::ZhCue | Cue::ZhTitle | Cue::ZhRight if inside => {
                 self.name(cue, place, len, end);
             }
-            Cue::Token(_) | Cue::Bearer | Cue::Basic | Cue::Command | Cue::Marked | Cue::Birth | Cue::Address | Cue::Percent
-            | Cue::NameCue | Cue::NameListed | Cue::ZhCue | Cue::ZhTitle | Cue::ZhRight => {}
+            Cue::Token(_)
+            | Cue::Bearer
+            | Cue::Basic
+            | Cue::Command
+            | Cue::Marked
+            | Cue::Birth
+            | Cue::Address
+            | Cue::Percent
+            | Cue::NameCue
+            | Cue::NameListed
+            | Cue::ZhCue
+            | Cue::ZhTitle
+            | Cue::ZhRight => {}
         }
     }
 
@@ -154,14 +173,23 @@ impl<'a> Scanner<'a> {
     }
 
     fn near(&mut self, place: usize, len: usize, rule: usize) {
-        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule)) else { return };
-        self.reaching(place, place + len, |unit| secrets::near(unit, place, len, rule, entry, pattern));
+        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule))
+        else {
+            return;
+        };
+        self.reaching(place, place + len, |unit| {
+            secrets::near(unit, place, len, rule, entry, pattern)
+        });
     }
 
     fn assign(&mut self, place: usize, len: usize, strength: Strength) {
         let (_, end) = self.units.at(place);
         let name = assign::name_around(self.up_to(end), place, len);
-        let Some(strength) = keys::speaks(cut(self.bytes, name.0, name.1), place - name.0, len, strength) else { return };
+        let Some(strength) =
+            keys::speaks(cut(self.bytes, name.0, name.1), place - name.0, len, strength)
+        else {
+            return;
+        };
         self.reaching(place, name.1, |unit| {
             let found = assign::read(unit, name)?;
             let (start, end) = found.value;
@@ -202,13 +230,20 @@ impl<'a> Scanner<'a> {
             return;
         }
         let mut part = from;
-        for piece in cut(unit, from, to).split_inclusive(|byte| matches!(byte, b'&' | b'?' | b';')) {
+        for piece in cut(unit, from, to).split_inclusive(|byte| matches!(byte, b'&' | b'?' | b';'))
+        {
             let piece_end = part + piece.len();
             if let Some(decoded) = decode::percent(piece.trim_ascii_end())
                 && let Some(hit) = decode::readable(&decoded).and_then(|text| self.strongest(text))
             {
-                let stop = piece_end - usize::from(piece.ends_with(b"&") || piece.ends_with(b"?") || piece.ends_with(b";"));
-                let value = cut(unit, part, stop).iter().position(|byte| *byte == b'=').map_or(part, |eq| part + eq + 1);
+                let stop = piece_end
+                    - usize::from(
+                        piece.ends_with(b"&") || piece.ends_with(b"?") || piece.ends_with(b";"),
+                    );
+                let value = cut(unit, part, stop)
+                    .iter()
+                    .position(|byte| *byte == b'=')
+                    .map_or(part, |eq| part + eq + 1);
                 self.raw.hits.push(Hit { start: value, end: stop, ..hit });
             }
             part = piece_end;
@@ -218,9 +253,10 @@ impl<'a> Scanner<'a> {
     /// The surest hit inside a decoded text.
     fn strongest(&self, text: &str) -> Option<Hit> {
         let raw = scan(self.detector, text, 0, "", self.depth + 1);
-        raw.hits.into_iter().filter(|hit| self.detector.counts(hit)).max_by(|a, b| {
-            a.rank.cmp(&b.rank).then(a.score.total_cmp(&b.score))
-        })
+        raw.hits
+            .into_iter()
+            .filter(|hit| self.detector.counts(hit))
+            .max_by(|a, b| a.rank.cmp(&b.rank).then(a.score.total_cmp(&b.score)))
     }
 
     fn census(&mut self) {
@@ -251,7 +287,8 @@ impl<'a> Scanner<'a> {
         units: &mut Units<'a>,
         read: fn(&[u8], usize) -> (Option<Datum>, usize),
     ) {
-        const LEAD: ByteSet = ByteSet::of("+(:").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
+        const LEAD: ByteSet =
+            ByteSet::of("+(:").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
         let mut place = run_start(self.bytes, from, LEAD, 48).max(self.origin.min(from));
         while place < to {
             let (_, end) = units.at(place);
@@ -299,7 +336,12 @@ impl<'a> Scanner<'a> {
         }
         // `name=` before an encoded value belongs to the run's alphabet but not to the value.
         let head = cut(unit, from, to);
-        let value = head.iter().enumerate().take_while(|(i, _)| *i < head.len() / 2).filter(|(_, b)| **b == b'=').last();
+        let value = head
+            .iter()
+            .enumerate()
+            .take_while(|(i, _)| *i < head.len() / 2)
+            .filter(|(_, b)| **b == b'=')
+            .last();
         let start = value.map_or(from, |(offset, _)| from + offset + 1);
         let opened = decode::open(cut(unit, start, to));
         if let Some(hit) = opened.and_then(|text| self.strongest(&text)) {
@@ -318,7 +360,13 @@ impl<'a> Scanner<'a> {
         if let Some(strength) = keys::strength_of(key)
             && let Some(score) = assess(value, b'"', strength, crate::value::Written::Quoted)
         {
-            self.raw.hits.push(Hit::secret(lead, lead + value.len(), assigned_rule(strength), score, 1));
+            self.raw.hits.push(Hit::secret(
+                lead,
+                lead + value.len(),
+                assigned_rule(strength),
+                score,
+                1,
+            ));
         }
     }
 
@@ -330,7 +378,11 @@ impl<'a> Scanner<'a> {
         self.custom_read.push((index, start));
         let unit = cut_str(self.text, start, end);
         let hits = self.detector.custom_hits(index, unit);
-        self.raw.hits.extend(hits.into_iter().map(|hit| Hit { start: hit.start + start, end: hit.end + start, ..hit }));
+        self.raw.hits.extend(hits.into_iter().map(|hit| Hit {
+            start: hit.start + start,
+            end: hit.end + start,
+            ..hit
+        }));
     }
 
     fn customs_without_keyword(&mut self) {
@@ -363,12 +415,29 @@ impl<'a> Scanner<'a> {
                             Kind::Person => Coded::PersonModel,
                             Kind::Organization => Coded::OrganizationModel,
                             Kind::Place => Coded::PlaceModel,
-                            Kind::Secret | Kind::PrivateKey | Kind::Password | Kind::Email | Kind::Phone | Kind::Card | Kind::Iban
-                            | Kind::NationalId | Kind::Passport | Kind::IpAddress | Kind::MacAddress | Kind::CryptoAddress
-                            | Kind::BirthDate | Kind::Address | Kind::Custom => continue,
+                            Kind::Secret
+                            | Kind::PrivateKey
+                            | Kind::Password
+                            | Kind::Email
+                            | Kind::Phone
+                            | Kind::Card
+                            | Kind::Iban
+                            | Kind::NationalId
+                            | Kind::Passport
+                            | Kind::IpAddress
+                            | Kind::MacAddress
+                            | Kind::CryptoAddress
+                            | Kind::BirthDate
+                            | Kind::Address
+                            | Kind::Custom => continue,
                         };
                         if unit.get(span.range.clone()).is_some() {
-                            let hit = Hit::datum(start + span.range.start, start + span.range.end, coded.index(), span.score);
+                            let hit = Hit::datum(
+                                start + span.range.start,
+                                start + span.range.end,
+                                coded.index(),
+                                span.score,
+                            );
                             scanner.raw.hits.push(hit);
                         }
                     }

@@ -16,12 +16,19 @@ use crate::rules::Coded;
 use crate::value::{entropy, is_placeholder};
 
 /// Words one of which must stand between a vendor's name and its value.
-const HINTS: &[&[u8]] = &[b"key", b"token", b"secret", b"auth", b"pass", b"pwd", b"cred", b"api", b"bearer"];
+const HINTS: &[&[u8]] =
+    &[b"key", b"token", b"secret", b"auth", b"pass", b"pwd", b"cred", b"api", b"bearer"];
 /// How far behind a vendor's word its value may stand, in bytes.
 const NEAR_BYTES: usize = 120;
 
 /// A token around the keyword at `hit`.
-pub(crate) fn token(bytes: &[u8], hit: usize, index: usize, rule: &Rule, pattern: &Pattern) -> Option<Hit> {
+pub(crate) fn token(
+    bytes: &[u8],
+    hit: usize,
+    index: usize,
+    rule: &Rule,
+    pattern: &Pattern,
+) -> Option<Hit> {
     let (start, mut end) = pattern.match_around(bytes, hit)?;
     if is_word(at(bytes, start)) && !opens_token(bytes, start) {
         return None;
@@ -59,8 +66,15 @@ fn is_filler(body: &[u8]) -> bool {
         run = if matches!(pair, [a, b] if a == b && *a != b'A') { run + 1 } else { 1 };
         longest = longest.max(run);
     }
-    let words: [&[u8]; 7] =
-        [b"example", b"xxxxx", b"your-", b"your_", b"placeholder", b"1234567890abcdef", b"abcdefghijklm"];
+    let words: [&[u8]; 7] = [
+        b"example",
+        b"xxxxx",
+        b"your-",
+        b"your_",
+        b"placeholder",
+        b"1234567890abcdef",
+        b"abcdefghijklm",
+    ];
     longest >= 8 || words.iter().any(|word| find_folded(body, word).is_some())
 }
 
@@ -85,7 +99,8 @@ fn checked(check: Check, body: &[u8], score: f32) -> Option<f32> {
         Check::Jwt => {
             let header = body.split(|byte| *byte == b'.').next()?;
             let decoded = crate::decode::base64(header)?;
-            (decoded.first() == Some(&b'{') && find_folded(&decoded, b"\"alg\"").is_some()).then_some(score)
+            (decoded.first() == Some(&b'{') && find_folded(&decoded, b"\"alg\"").is_some())
+                .then_some(score)
         }
         Check::Bech32 => Some(if bech32(body) { 0.99 } else { doubtful }),
     }
@@ -103,20 +118,23 @@ pub(crate) fn near(
     let from = hit + word;
     let to = (from + NEAR_BYTES).min(bytes.len());
     let window = cut(bytes, from, to);
-    let assigns = window.iter().position(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'' | b'>'))?;
+    let assigns =
+        window.iter().position(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'' | b'>'))?;
     // The hint may stand in the name before the vendor's word (`token_datadog`).
     let name = run_start(bytes, hit, WORDS, 40);
     let mut begins = from + assigns;
     while begins < to {
         let here = at(bytes, begins);
-        let opens = ALNUM.has(here) && !RUN.has(before(bytes, begins)) || here == b'/' || here == b'+';
+        let opens =
+            ALNUM.has(here) && !RUN.has(before(bytes, begins)) || here == b'/' || here == b'+';
         if opens || opens_after_name(bytes, begins) {
             if let Some(end) = pattern.match_at(bytes, begins)
                 && end <= bytes.len()
                 && pattern.closes(bytes, end)
             {
                 let value = cut(bytes, begins, end);
-                let hinted = HINTS.iter().any(|hint| find_folded(cut(bytes, name, begins), hint).is_some());
+                let hinted =
+                    HINTS.iter().any(|hint| find_folded(cut(bytes, name, begins), hint).is_some());
                 let sound = hinted && !is_filler(value) && entropy(value) >= rule.entropy_min;
                 let hex_only = value.iter().all(u8::is_ascii_hexdigit);
                 // A bare hash behind a vendor's name is a hash, unless the format is a hex one.
@@ -134,12 +152,15 @@ pub(crate) fn near(
     None
 }
 
-const WORDS: ByteSet = ByteSet::of("_-.").with_range(b'a', b'z').with_range(b'A', b'Z').with_range(b'0', b'9');
+const WORDS: ByteSet =
+    ByteSet::of("_-.").with_range(b'a', b'z').with_range(b'A', b'Z').with_range(b'0', b'9');
 /// Bytes of which values are made, `=` excluded: it separates more often than it pads.
-const RUN: ByteSet = ByteSet::of("+/-_.").with_range(b'a', b'z').with_range(b'A', b'Z').with_range(b'0', b'9');
+const RUN: ByteSet =
+    ByteSet::of("+/-_.").with_range(b'a', b'z').with_range(b'A', b'Z').with_range(b'0', b'9');
 
 fn opens_after_name(bytes: &[u8], begins: usize) -> bool {
-    matches!(before(bytes, begins), b'=' | b':' | b'"' | b'\'' | b' ') && matches!(at(bytes, begins), b'_' | b'-')
+    matches!(before(bytes, begins), b'=' | b':' | b'"' | b'\'' | b' ')
+        && matches!(at(bytes, begins), b'_' | b'-')
 }
 
 /// A private key block whose `-----BEGIN ` stands at `hit`. Reads the whole text, not only the unit.
@@ -163,7 +184,10 @@ pub(crate) fn private_key(bytes: &[u8], hit: usize) -> Option<PemBlock> {
             b'-' if cut(bytes, end, end + 4) == b"----" => {
                 let close = cut(bytes, end, (end + 96).min(limit));
                 let Some(word) = memchr::memmem::find(close, b"END ") else { break };
-                let Some(dashes) = memchr::memmem::find(cut(close, word, close.len()), b"----") else { break };
+                let Some(dashes) = memchr::memmem::find(cut(close, word, close.len()), b"----")
+                else {
+                    break;
+                };
                 let closing = end + word + dashes;
                 end = run_end(bytes, closing, ByteSet::of("-"));
                 state = PemEnd::Closed;
@@ -186,7 +210,9 @@ pub(crate) fn private_key(bytes: &[u8], hit: usize) -> Option<PemBlock> {
         return undecided.then_some(PemBlock { start: hit, end, state: PemEnd::Undecided });
     }
     // What follows a block that never ends is not part of it: the blanks before belong to the text.
-    while state != PemEnd::Closed && matches!(before(bytes, end), b' ' | b'\n' | b'\r' | b',' | b'\\') {
+    while state != PemEnd::Closed
+        && matches!(before(bytes, end), b' ' | b'\n' | b'\r' | b',' | b'\\')
+    {
         end -= 1;
     }
     Some(PemBlock { start: hit, end, state })
@@ -225,7 +251,8 @@ const PEM_BODY: ByteSet = ByteSet::of("+/= \n\r\t\\:,-_#>|")
 fn joins(bytes: &[u8], from: usize, limit: usize) -> bool {
     const GLUE: ByteSet = ByteSet::of("\"'+;., \n\r\t\\");
     let next = run_end(bytes, from, GLUE).min(from + 64).min(limit);
-    let next = if at(bytes, next) == b'n' && before(bytes, next) == b'\\' { next + 1 } else { next };
+    let next =
+        if at(bytes, next) == b'n' && before(bytes, next) == b'\\' { next + 1 } else { next };
     let run = run_end(bytes, next, PEM_RUN);
     run - next >= 24 || cut(bytes, next, next + 8) == b"-----END"
 }
@@ -236,10 +263,14 @@ pub(crate) fn url_password(bytes: &[u8], sign: usize) -> Option<Hit> {
     let scheme = memchr::memmem::rfind(head, b"://")?;
     let from = sign - head.len() + scheme + 3;
     let userinfo = cut(bytes, from, sign);
-    let stops = |byte: &u8| matches!(byte, b'/' | b' ' | b'\n' | b'\t' | b'"' | b'\'' | b'<' | b'>' | b'?' | b'@');
+    let stops = |byte: &u8| {
+        matches!(byte, b'/' | b' ' | b'\n' | b'\t' | b'"' | b'\'' | b'<' | b'>' | b'?' | b'@')
+    };
     // A password may hold an unescaped `/` or `?`; a user may not, and neither may a host before them.
     let colon = userinfo.iter().position(|byte| *byte == b':')?;
-    if userinfo.get(..colon)?.iter().any(stops) || userinfo.iter().any(|b| matches!(b, b' ' | b'\n' | b'"' | b'\'' | b'<' | b'\t' | b'\\')) {
+    if userinfo.get(..colon)?.iter().any(stops)
+        || userinfo.iter().any(|b| matches!(b, b' ' | b'\n' | b'"' | b'\'' | b'<' | b'\t' | b'\\'))
+    {
         return None;
     }
     if !before(bytes, from - 3).is_ascii_alphanumeric() {
@@ -250,10 +281,14 @@ pub(crate) fn url_password(bytes: &[u8], sign: usize) -> Option<Hit> {
     let host = at(bytes, sign + 1);
     let port = password.iter().take_while(|b| b.is_ascii_digit()).count();
     let path = port > 0 && password.get(port) == Some(&b'/');
-    if password.len() < 2 || path || !(is_word(host) || matches!(host, b'[' | b'$' | b'{' | b'%' | b'<')) {
+    if password.len() < 2
+        || path
+        || !(is_word(host) || matches!(host, b'[' | b'$' | b'{' | b'%' | b'<'))
+    {
         return None;
     }
-    (!is_placeholder(password)).then(|| Hit::secret(start, sign, Coded::UrlPassword.index(), 0.9, 3))
+    (!is_placeholder(password))
+        .then(|| Hit::secret(start, sign, Coded::UrlPassword.index(), 0.9, 3))
 }
 
 const HEADER_TOKEN: ByteSet =
@@ -266,7 +301,11 @@ pub(crate) fn bearer(bytes: &[u8], hit: usize, len: usize) -> Option<Hit> {
     let end = start + cut(bytes, start, end).iter().rposition(|byte| *byte != b'.')? + 1;
     let value = cut(bytes, start, end);
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let sound = value.len() >= 16 && digits >= 2 && entropy(value) >= 3.0 && !is_placeholder(value) && !is_filler(value);
+    let sound = value.len() >= 16
+        && digits >= 2
+        && entropy(value) >= 3.0
+        && !is_placeholder(value)
+        && !is_filler(value);
     sound.then(|| Hit::secret(start, end, Coded::BearerHeader.index(), 0.85, 2))
 }
 
@@ -282,7 +321,8 @@ pub(crate) fn basic(bytes: &[u8], hit: usize, len: usize) -> Option<Hit> {
     let colon = decoded.iter().position(|byte| *byte == b':')?;
     let password = decoded.get(colon + 1..)?;
     let readable = decoded.iter().all(|byte| (0x20..0x7f).contains(byte) || *byte >= 0x80);
-    (readable && password.len() >= 2).then(|| Hit::secret(start, end, Coded::BasicHeader.index(), 0.9, 3))
+    (readable && password.len() >= 2)
+        .then(|| Hit::secret(start, end, Coded::BasicHeader.index(), 0.9, 3))
 }
 
 /// Passwords in command lines: `curl -u a:b`, `sshpass -p x`, `mysql -px`, `docker login -p x`.
@@ -306,7 +346,13 @@ pub(crate) fn command(bytes: &[u8], hit: usize, word: &[u8]) -> Option<Hit> {
     let rest = cut(bytes, start, bytes.len());
     let len = rest
         .iter()
-        .position(|byte| if quoted { *byte == quote } else { matches!(byte, 0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b'|' | b';' | b'&') })
+        .position(|byte| {
+            if quoted {
+                *byte == quote
+            } else {
+                matches!(byte, 0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b'|' | b';' | b'&')
+            }
+        })
         .unwrap_or(rest.len());
     let mut value = cut(rest, 0, len);
     if word.starts_with(b"curl") {
@@ -315,7 +361,10 @@ pub(crate) fn command(bytes: &[u8], hit: usize, word: &[u8]) -> Option<Hit> {
         value = value.get(colon + 1..)?;
     }
     let option = value.first() == Some(&b'-');
-    let port = !quoted && value.iter().all(u8::is_ascii_digit) && value.len() <= 5 && word.starts_with(b"ssh");
+    let port = !quoted
+        && value.iter().all(u8::is_ascii_digit)
+        && value.len() <= 5
+        && word.starts_with(b"ssh");
     (value.len() >= 4 && !option && !port && !is_placeholder(value))
         .then(|| Hit::secret(start, start + value.len(), Coded::CommandPassword.index(), 0.8, 2))
 }

@@ -97,7 +97,15 @@ pub(crate) fn place(
         let datum = folded.text().get(hit.start..hit.end).unwrap_or("").to_owned();
         let number = is_bare_json_number(history, bytes, range.start, range.end);
         let place = if number { Place::Number { escapes: 0 } } else { Place::Text };
-        spots.list.push(Spot { start: range.start, end: range.end, hit, standing, datum, place, in_key: false });
+        spots.list.push(Spot {
+            start: range.start,
+            end: range.end,
+            hit,
+            standing,
+            datum,
+            place,
+            in_key: false,
+        });
     }
 }
 
@@ -105,7 +113,8 @@ pub(crate) fn place(
 fn is_bare_json_number(history: &str, bytes: &[u8], start: usize, end: usize) -> bool {
     const BLANKS_MAX: usize = 16;
     let digits = bytes.get(start..end).is_some_and(|datum| datum.iter().all(u8::is_ascii_digit));
-    let head = bytes.get(..start).unwrap_or(&[]).iter().rev().chain(history.as_bytes().iter().rev());
+    let head =
+        bytes.get(..start).unwrap_or(&[]).iter().rev().chain(history.as_bytes().iter().rev());
     let mut signs = head.take(BLANKS_MAX).filter(|byte| !byte.is_ascii_whitespace());
     let behind_key = signs.next() == Some(&b':') && signs.next() == Some(&b'"');
     digits && behind_key && matches!(bytes.get(end), Some(b',' | b'}' | b']' | b'\n' | b'\r'))
@@ -168,13 +177,20 @@ struct Frame<'a> {
 }
 
 const NAME_KEYS: &[&str] = &["name", "key", "field", "label", "id", "header"];
-const VALUE_KEYS: &[&str] = &["value", "val", "content", "data", "default", "secretvalue", "stringvalue"];
+const VALUE_KEYS: &[&str] =
+    &["value", "val", "content", "data", "default", "secretvalue", "stringvalue"];
 
 fn is_one_of(key: Option<&str>, list: &[&str]) -> bool {
     key.is_some_and(|key| list.iter().any(|word| key.eq_ignore_ascii_case(word)))
 }
 
-fn document(detector: &Detector, text: &str, ctx: &Context<'_>, depth: usize, spots: &mut Spots) -> Result<(), NotJson> {
+fn document(
+    detector: &Detector,
+    text: &str,
+    ctx: &Context<'_>,
+    depth: usize,
+    spots: &mut Spots,
+) -> Result<(), NotJson> {
     let mut frames: Vec<Frame<'_>> = vec![Frame::default()];
     let mut wrong = Ok(());
     walk(text, |event| {
@@ -197,7 +213,10 @@ fn event_spots<'a>(
     match event {
         Event::OpenObject | Event::OpenArray => {
             // An array's strings belong to the array's key.
-            let key = frames.last().and_then(|frame| frame.key.clone()).filter(|_| event == Event::OpenArray);
+            let key = frames
+                .last()
+                .and_then(|frame| frame.key.clone())
+                .filter(|_| event == Event::OpenArray);
             frames.push(Frame { object: event == Event::OpenObject, key, ..Frame::default() });
         }
         Event::Close => {
@@ -209,7 +228,8 @@ fn event_spots<'a>(
             let first = spots.list.len();
             string(detector, raw, start, &Context { key: None, ..*ctx }, depth, spots)?;
             spots.list.iter_mut().skip(first).for_each(|spot| spot.in_key = true);
-            let said = Unescaped::read(raw)?.map_or(Cow::Borrowed(raw), |read| Cow::Owned(read.text));
+            let said =
+                Unescaped::read(raw)?.map_or(Cow::Borrowed(raw), |read| Cow::Owned(read.text));
             if let Some(frame) = frames.last_mut() {
                 frame.key = Some(said);
             }
@@ -263,7 +283,12 @@ fn name_or_value<'a>(
     } else if is_one_of(frame.key.as_deref(), NAME_KEYS) {
         if let Some((from, to)) = frame.unnamed.take()
             && keys::strength_of(raw).is_some()
-            && !spots.list.iter().rev().take_while(|spot| spot.start >= from).any(|spot| spot.start < to)
+            && !spots
+                .list
+                .iter()
+                .rev()
+                .take_while(|spot| spot.start >= from)
+                .any(|spot| spot.start < to)
         {
             let value = text.get(from..to).ok_or(NotJson)?;
             string(detector, value, from, &ctx.with_key(raw), depth, spots)?;
@@ -274,7 +299,14 @@ fn name_or_value<'a>(
 }
 
 /// Looks at the content of a JSON string that stands at `start`.
-fn string(detector: &Detector, raw: &str, start: usize, ctx: &Context<'_>, depth: usize, spots: &mut Spots) -> Result<(), NotJson> {
+fn string(
+    detector: &Detector,
+    raw: &str,
+    start: usize,
+    ctx: &Context<'_>,
+    depth: usize,
+    spots: &mut Spots,
+) -> Result<(), NotJson> {
     let first = spots.list.len();
     let read = Unescaped::read(raw)?;
     match &read {
@@ -301,7 +333,9 @@ impl Place {
         let (mut text, escapes) = match self {
             Self::Text => return mask.to_owned(),
             Self::InString { escapes } => (mask.to_owned(), escapes),
-            Self::Number { escapes } => (number.map_or_else(|| format!("\"{}\"", escaped(mask)), str::to_owned), escapes),
+            Self::Number { escapes } => {
+                (number.map_or_else(|| format!("\"{}\"", escaped(mask)), str::to_owned), escapes)
+            }
         };
         for _ in 0..escapes {
             text = escaped(&text);

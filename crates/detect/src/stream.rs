@@ -149,7 +149,9 @@ impl StreamRedactor {
             let window = folded.text().get(..*end).unwrap_or("");
             match self.open_block(window) {
                 None => *end,
-                Some(block) => ends.iter().copied().take_while(|end| *end <= block).last().unwrap_or(0),
+                Some(block) => {
+                    ends.iter().copied().take_while(|end| *end <= block).last().unwrap_or(0)
+                }
             }
         });
         if released > 0 {
@@ -179,7 +181,13 @@ impl StreamRedactor {
     }
 
     /// Looks at the bytes and lets them go.
-    fn release(&mut self, bytes: &[u8], folded: &Folded<'_>, folded_len: usize, out: &mut Released) {
+    fn release(
+        &mut self,
+        bytes: &[u8],
+        folded: &Folded<'_>,
+        folded_len: usize,
+        out: &mut Released,
+    ) {
         if bytes.is_empty() {
             return;
         }

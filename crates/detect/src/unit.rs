@@ -85,7 +85,9 @@ fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
 /// The last gap before the cap, or else the last character boundary.
 fn forced_end(unit: &[u8]) -> usize {
     let low = UNIT_BYTES_MAX - GAP_LOOKBACK_BYTES;
-    let gap = cut(unit, low, UNIT_BYTES_MAX).iter().rposition(|byte| byte.is_ascii() && !BASE64.has(*byte));
+    let gap = cut(unit, low, UNIT_BYTES_MAX)
+        .iter()
+        .rposition(|byte| byte.is_ascii() && !BASE64.has(*byte));
     if let Some(gap) = gap {
         return low + gap + 1;
     }

@@ -79,18 +79,109 @@ impl Classes {
 }
 
 const FILL_IN: &[&str] = &[
-    "example", "placeholder", "your_", "your-", "your ", "yourpass", "yourtoken", "yourkey", "yoursecret", "changeme",
-    "change-me", "change_me", "replace", "redacted", "insert", "dummy", "xxxx", "****", "....", "todo", "fixme", "<your",
-    "not-a-real", "notreal", "fake", "goes-here", "goes_here", "process.env", "os.environ", "getenv", "env(", "secrets.",
-    "vault:", "op://", "ref+", "!ref", "enc[", "arn:aws", "lorem", "sha256:", "sha512-", "sha384-", "sha1-",
-    "1234567890abcdef", "abcdefghij", "deadbeef", "cafebabe",
+    "example",
+    "placeholder",
+    "your_",
+    "your-",
+    "your ",
+    "yourpass",
+    "yourtoken",
+    "yourkey",
+    "yoursecret",
+    "changeme",
+    "change-me",
+    "change_me",
+    "replace",
+    "redacted",
+    "insert",
+    "dummy",
+    "xxxx",
+    "****",
+    "....",
+    "todo",
+    "fixme",
+    "<your",
+    "not-a-real",
+    "notreal",
+    "fake",
+    "goes-here",
+    "goes_here",
+    "process.env",
+    "os.environ",
+    "getenv",
+    "env(",
+    "secrets.",
+    "vault:",
+    "op://",
+    "ref+",
+    "!ref",
+    "enc[",
+    "arn:aws",
+    "lorem",
+    "sha256:",
+    "sha512-",
+    "sha384-",
+    "sha1-",
+    "1234567890abcdef",
+    "abcdefghij",
+    "deadbeef",
+    "cafebabe",
 ];
 
 const WORDS: &[&str] = &[
-    "null", "none", "nil", "undefined", "true", "false", "string", "password", "passwd", "pwd", "pass", "secret", "token", "key",
-    "value", "required", "optional", "enabled", "disabled", "yes", "no", "n/a", "empty", "default", "hidden", "unknown", "text",
-    "str", "int", "bytes", "bool", "boolean", "varchar", "char", "object", "number", "basic", "bearer", "oauth", "oauth2", "jwt",
-    "admin_password", "api_key", "apikey", "username", "user", "auth", "self", "this", "input", "email", "missing", "invalid",
+    "null",
+    "none",
+    "nil",
+    "undefined",
+    "true",
+    "false",
+    "string",
+    "password",
+    "passwd",
+    "pwd",
+    "pass",
+    "secret",
+    "token",
+    "key",
+    "value",
+    "required",
+    "optional",
+    "enabled",
+    "disabled",
+    "yes",
+    "no",
+    "n/a",
+    "empty",
+    "default",
+    "hidden",
+    "unknown",
+    "text",
+    "str",
+    "int",
+    "bytes",
+    "bool",
+    "boolean",
+    "varchar",
+    "char",
+    "object",
+    "number",
+    "basic",
+    "bearer",
+    "oauth",
+    "oauth2",
+    "jwt",
+    "admin_password",
+    "api_key",
+    "apikey",
+    "username",
+    "user",
+    "auth",
+    "self",
+    "this",
+    "input",
+    "email",
+    "missing",
+    "invalid",
 ];
 
 /// Whether the value stands for another one, or for nothing.
@@ -100,8 +191,18 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     if value.iter().all(|byte| *byte == first) {
         return true;
     }
-    let wrapped = matches!((first, last), (b'<', b'>') | (b'[', b']') | (b'{', b'}') | (b'%', b'%'));
-    let reference = first == b'$' && (is_word(at(value, 1)) || matches!(at(value, 1), b'{' | b'('))
+    let wrapped =
+        matches!((first, last), (b'<', b'>') | (b'[', b']') | (b'{', b'}') | (b'%', b'%'));
+    // A label mask whose closing bracket was not taken for part of the value.
+    let label = first == b'['
+        && value.len() > 3
+        && value
+            .iter()
+            .skip(1)
+            .take_while(|b| **b != b':')
+            .all(|b| b.is_ascii_uppercase() || *b == b'_');
+    let reference = first == b'$'
+        && (is_word(at(value, 1)) || matches!(at(value, 1), b'{' | b'('))
         && !matches!(at(value, 1), b'0'..=b'9')
         || contains(value, b"${")
         || contains(value, b"{{")
@@ -113,6 +214,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         > value.len()
         || contains(value, b"\xe2\x80\xa2"); // the bullet that forms show
     wrapped
+        || label
         || reference
         || hidden
         || FILL_IN.iter().any(|word| find_folded(value, word.as_bytes()).is_some())
@@ -124,12 +226,7 @@ fn contains(hay: &[u8], needle: &[u8]) -> bool {
 }
 
 /// How sure it is that `value` is a secret of that strength; `None`: it is none.
-pub(crate) fn assess(
-    value: &[u8],
-    next: u8,
-    strength: Strength,
-    written: Written,
-) -> Option<f32> {
+pub(crate) fn assess(value: &[u8], next: u8, strength: Strength, written: Written) -> Option<f32> {
     if is_placeholder(value) || is_reference(value, next, written) {
         return None;
     }
@@ -143,7 +240,9 @@ pub(crate) fn assess(
 
 /// Code and links: a call, a member of something, a path, an address.
 fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
-    if contains(value, b"://") || value.starts_with(b"/") && value.iter().filter(|b| **b == b'/').count() > 1 {
+    if contains(value, b"://")
+        || value.starts_with(b"/") && value.iter().filter(|b| **b == b'/').count() > 1
+    {
         return true;
     }
     if value.starts_with(b"./") || value.starts_with(b"~/") || value.starts_with(b"../") {
@@ -152,7 +251,8 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
     if written != Written::Bare {
         return false;
     }
-    let call = next == b'(' || contains(value, b"(") || contains(value, b"::") || contains(value, b"->");
+    let call =
+        next == b'(' || contains(value, b"(") || contains(value, b"::") || contains(value, b"->");
     let member = contains(value, b".")
         && value.split(|byte| *byte == b'.').all(|part| {
             part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
@@ -237,13 +337,17 @@ fn assess_weak(value: &[u8], classes: Classes) -> Option<f32> {
     let hex = value.iter().all(u8::is_ascii_hexdigit);
     let enough = classes.digit >= 2 && classes.letters() >= 4;
     let mixed = classes.upper > 0 && classes.lower > 0;
-    let strange = value.iter().any(|byte| !is_word(*byte) && !matches!(byte, b'-' | b'+' | b'/' | b'=' | b'.' | b'~'));
+    let strange = value
+        .iter()
+        .any(|byte| !is_word(*byte) && !matches!(byte, b'-' | b'+' | b'/' | b'=' | b'.' | b'~'));
     (enough && mixed && !hex && !strange && entropy(value) >= 3.7).then_some(0.6)
 }
 
 /// Dates, times, versions and plain numbers.
 fn is_stamp(value: &[u8]) -> bool {
-    value.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'v'))
+    value.iter().all(|byte| {
+        byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'v')
+    })
 }
 
 #[cfg(test)]
@@ -253,8 +357,18 @@ mod tests {
     #[test]
     fn a_placeholder_is_no_secret() {
         for value in [
-            "", "xxxxxxxx", "<password>", "${DB_PASSWORD}", "$PASSWORD", "{{ secret }}", "YOUR_API_KEY", "changeme",
-            "********", "process.env.TOKEN", "[SECRET]", "null",
+            "",
+            "xxxxxxxx",
+            "<password>",
+            "${DB_PASSWORD}",
+            "$PASSWORD",
+            "{{ secret }}",
+            "YOUR_API_KEY",
+            "changeme",
+            "********",
+            "process.env.TOKEN",
+            "[SECRET]",
+            "null",
         ] {
             assert!(is_placeholder(value.as_bytes()), "{value}");
         }
@@ -263,8 +377,19 @@ mod tests {
 
     #[test]
     fn code_and_names_are_no_secrets() {
-        for value in ["getPassword", "self.password1", "String", "my-secret-name", "2024-01-02T03:04:05Z", "1.2.3"] {
-            assert_eq!(assess(value.as_bytes(), b' ', Strength::Secret, Written::Bare), None, "{value}");
+        for value in [
+            "getPassword",
+            "self.password1",
+            "String",
+            "my-secret-name",
+            "2024-01-02T03:04:05Z",
+            "1.2.3",
+        ] {
+            assert_eq!(
+                assess(value.as_bytes(), b' ', Strength::Secret, Written::Bare),
+                None,
+                "{value}"
+            );
         }
     }
 

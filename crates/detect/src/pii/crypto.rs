@@ -8,18 +8,24 @@ use crate::rules::Coded;
 /// The address that is the run of letters and digits `start..end`.
 pub(crate) fn address(bytes: &[u8], start: usize, end: usize) -> Option<Datum> {
     let text = cut(bytes, start, end);
-    if matches!(before(bytes, start), b'_' | b'-' | b'+') || matches!(at(bytes, end), b'_' | b'+' | b'=') {
+    if matches!(before(bytes, start), b'_' | b'-' | b'+')
+        || matches!(at(bytes, end), b'_' | b'+' | b'=')
+    {
         return None;
     }
     match text {
-        [b'0', b'x' | b'X', rest @ ..] if rest.len() == 40 => ethereum(rest).map(|base| Datum::new(start, end, Coded::Ethereum, base)),
+        [b'0', b'x' | b'X', rest @ ..] if rest.len() == 40 => {
+            ethereum(rest).map(|base| Datum::new(start, end, Coded::Ethereum, base))
+        }
         [b'1' | b'3' | b'L' | b'M' | b'D' | b'T', ..] if (31..=35).contains(&text.len()) => {
             let payload = base58check(text)?;
             let version = payload.first().copied()?;
             (payload.len() == 21 && matches!(version, 0 | 5 | 0x30 | 0x32 | 0x1e | 0x41))
                 .then(|| Datum::new(start, end, Coded::Bitcoin, 0.95))
         }
-        [b'b' | b'B' | b'l' | b'L' | b't' | b'T', b'c' | b'C' | b't' | b'T' | b'b' | b'B', ..] if (31..=90).contains(&text.len()) => {
+        [b'b' | b'B' | b'l' | b'L' | b't' | b'T', b'c' | b'C' | b't' | b'T' | b'b' | b'B', ..]
+            if (31..=90).contains(&text.len()) =>
+        {
             (at(text, 2) == b'1' || at(text, 3) == b'1').then_some(())?;
             bech32(text).then(|| Datum::new(start, end, Coded::Bitcoin, 0.95))
         }

@@ -6,8 +6,8 @@ use crate::pii::ends;
 use crate::rules::Coded;
 
 const MONTHS: &[&str] = &[
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "mär", "mai", "okt", "dez", "fév", "avr",
-    "juin", "juil", "aoû", "déc", "ene", "abr", "ago", "dic",
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "mär",
+    "mai", "okt", "dez", "fév", "avr", "juin", "juil", "aoû", "déc", "ene", "abr", "ago", "dic",
 ];
 /// How far behind the word a date may stand, in bytes.
 const GAP_BYTES: usize = 24;
@@ -34,7 +34,9 @@ fn is_date(year: u32, month: u32, day: u32) -> bool {
 pub(crate) fn birth_date(bytes: &[u8], from: usize) -> Option<Hit> {
     let window = cut(bytes, from, (from + GAP_BYTES).min(bytes.len()));
     let offset = window.iter().enumerate().position(|(place, byte)| {
-        byte.is_ascii_digit() || month_at(bytes, from + place).is_some() && !at(bytes, (from + place).saturating_sub(1)).is_ascii_alphabetic()
+        byte.is_ascii_digit()
+            || month_at(bytes, from + place).is_some()
+                && !at(bytes, (from + place).saturating_sub(1)).is_ascii_alphabetic()
     })?;
     if window.get(..offset)?.contains(&b'\n') {
         return None;
@@ -47,13 +49,17 @@ pub(crate) fn birth_date(bytes: &[u8], from: usize) -> Option<Hit> {
 fn month_at(bytes: &[u8], place: usize) -> Option<usize> {
     let head = cut(bytes, place, place + 5);
     MONTHS.iter().find(|month| find_folded(head, month.as_bytes()) == Some(0))?;
-    let letters = cut(bytes, place, place + 12).iter().take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
+    let letters = cut(bytes, place, place + 12)
+        .iter()
+        .take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80)
+        .count();
     (letters <= 10).then_some(place + letters)
 }
 
 fn digits_at(bytes: &[u8], place: usize, most: usize) -> (u32, usize) {
     let run = cut(bytes, place, place + most).iter().take_while(|b| b.is_ascii_digit());
-    let (value, len) = run.fold((0, 0), |(value, len), b| (value * 10 + u32::from(b - b'0'), len + 1));
+    let (value, len) =
+        run.fold((0, 0), |(value, len), b| (value * 10 + u32::from(b - b'0'), len + 1));
     (value, place + len)
 }
 
@@ -69,7 +75,9 @@ fn date_end(bytes: &[u8], start: usize) -> Option<usize> {
     if len == 8 {
         return (is_day(cut(bytes, start, after)) && ends(bytes, after)).then_some(after);
     }
-    if let Some(after_month) = month_at(bytes, skip(bytes, after, b"sthndr. -/")).filter(|_| len <= 2) {
+    if let Some(after_month) =
+        month_at(bytes, skip(bytes, after, b"sthndr. -/")).filter(|_| len <= 2)
+    {
         let (year, end) = digits_at(bytes, skip(bytes, after_month, b"., -/"), 4);
         return (is_date(year, 1, first) && ends(bytes, end)).then_some(end);
     }

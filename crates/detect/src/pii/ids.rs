@@ -42,15 +42,23 @@ pub(crate) fn resident_cn(bytes: &[u8], start: usize) -> Option<Datum> {
 pub(crate) fn ssn(digits: &[u8]) -> bool {
     let part = |from: usize, to: usize| digits.get(from..to).map_or(0, number);
     let (area, group, serial) = (part(0, 3), part(3, 5), part(5, 9));
-    let advertised = matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999) | (123, 45, 6789));
-    digits.len() == 9 && !matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0 && !advertised
+    let advertised =
+        matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999) | (123, 45, 6789));
+    digits.len() == 9
+        && !matches!(area, 0 | 666 | 900..)
+        && group != 0
+        && serial != 0
+        && !advertised
 }
 
 /// UK NHS number: modulus 11.
 pub(crate) fn nhs(digits: &[u8]) -> bool {
     let sum = weighted(digits, &[10, 9, 8, 7, 6, 5, 4, 3, 2]);
     let check = (11 - sum % 11) % 11;
-    digits.len() == 10 && check < 10 && check == last(digits) && digits.iter().any(|b| Some(b) != digits.first())
+    digits.len() == 10
+        && check < 10
+        && check == last(digits)
+        && digits.iter().any(|b| Some(b) != digits.first())
 }
 
 /// French NIR: sex, year, month, and 97 minus the remainder by 97.
@@ -81,7 +89,11 @@ pub(crate) fn de_tax(digits: &[u8]) -> bool {
     }
     let repeated = counts.iter().filter(|count| **count > 1).count();
     let most = counts.iter().max().copied().unwrap_or(0);
-    digits.len() == 11 && digits.first() != Some(&b'0') && repeated == 1 && most <= 3 && check == last(digits)
+    digits.len() == 11
+        && digits.first() != Some(&b'0')
+        && repeated == 1
+        && most <= 3
+        && check == last(digits)
 }
 
 /// Brazilian CPF: two check digits modulo 11.
@@ -121,7 +133,11 @@ pub(crate) fn my_number(digits: &[u8]) -> bool {
 pub(crate) fn rrn(digits: &[u8]) -> f32 {
     let part = |from: usize, to: usize| digits.get(from..to).map_or(0, number);
     let (month, day, sex) = (part(2, 4), part(4, 6), part(6, 7));
-    if digits.len() != 13 || !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(1..=8).contains(&sex) {
+    if digits.len() != 13
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || !(1..=8).contains(&sex)
+    {
         return 0.0;
     }
     let sum = weighted(digits, &[2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5]);
@@ -147,7 +163,9 @@ pub(crate) fn alphanumeric(bytes: &[u8], start: usize, end: usize) -> Option<Dat
         9 if shape(b"99999999A") && dni(id) => datum(Coded::IdEsDni, 0.55),
         9 if shape(b"A9999999A") && nie(id) => datum(Coded::IdEsDni, 0.7),
         9 if shape(b"A9999999A") && nric(id) => datum(Coded::IdSgNric, 0.75),
-        10 if shape(b"AAAAA9999A") && id.get(3).is_some_and(|holder| b"ABCFGHLJPT".contains(holder)) => {
+        10 if shape(b"AAAAA9999A")
+            && id.get(3).is_some_and(|holder| b"ABCFGHLJPT".contains(holder)) =>
+        {
             datum(Coded::IdInPan, 0.55)
         }
         16 if codice_fiscale(id) => datum(Coded::IdItCodiceFiscale, 0.95),
@@ -213,7 +231,10 @@ fn nric(id: &[u8]) -> bool {
 
 /// Italian codice fiscale: form and control character.
 fn codice_fiscale(id: &[u8]) -> bool {
-    const ODD: [u32; 26] = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
+    const ODD: [u32; 26] = [
+        1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24,
+        23,
+    ];
     let letters = [0usize, 1, 2, 3, 4, 5, 8, 11, 15];
     let formed = id.iter().enumerate().all(|(place, byte)| {
         if letters.contains(&place) { byte.is_ascii_uppercase() } else { byte.is_ascii_digit() }
@@ -227,7 +248,11 @@ fn codice_fiscale(id: &[u8]) -> bool {
         .enumerate()
         .map(|(place, byte)| {
             let index = if byte.is_ascii_digit() { byte - b'0' } else { byte - b'A' };
-            if place % 2 == 0 { ODD.get(usize::from(index)).copied().unwrap_or(0) } else { u32::from(index) }
+            if place % 2 == 0 {
+                ODD.get(usize::from(index)).copied().unwrap_or(0)
+            } else {
+                u32::from(index)
+            }
         })
         .sum();
     id.last().is_some_and(|byte| u32::from(byte.wrapping_sub(b'A')) == sum % 26)
@@ -237,7 +262,11 @@ fn codice_fiscale(id: &[u8]) -> bool {
 pub(crate) fn iban(bytes: &[u8], start: usize) -> Option<Datum> {
     let head = cut(bytes, start, start + 4);
     let [a, b, c, d] = head else { return None };
-    if !(a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit()) {
+    if !(a.is_ascii_uppercase()
+        && b.is_ascii_uppercase()
+        && c.is_ascii_digit()
+        && d.is_ascii_digit())
+    {
         return None;
     }
     let len = iban_len(head.get(..2)?)?;
@@ -254,7 +283,11 @@ pub(crate) fn iban(bytes: &[u8], start: usize) -> Option<Datum> {
     }
     let moved = compact.iter().skip(4).chain(compact.iter().take(4));
     let rest = moved.fold(0u32, |rest, byte| {
-        if byte.is_ascii_digit() { (rest * 10 + value(*byte)) % 97 } else { (rest * 100 + u32::from(byte - b'A') + 10) % 97 }
+        if byte.is_ascii_digit() {
+            (rest * 10 + value(*byte)) % 97
+        } else {
+            (rest * 100 + u32::from(byte - b'A') + 10) % 97
+        }
     });
     (rest == 1 && ends(bytes, place)).then(|| Datum::new(start, place, Coded::Iban, 0.95))
 }
@@ -287,7 +320,9 @@ fn iban_len(country: &[u8]) -> Option<usize> {
 /// Second line of a passport (ICAO Doc 9303, TD3): three check digits and the composite one.
 fn mrz(bytes: &[u8], start: usize) -> Option<Datum> {
     let line = cut(bytes, start, start + 44);
-    if line.len() != 44 || !line.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'<') {
+    if line.len() != 44
+        || !line.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'<')
+    {
         return None;
     }
     let check = |ranges: &[(usize, usize)], at_place: usize| {

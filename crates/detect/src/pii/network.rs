@@ -36,8 +36,17 @@ pub(crate) fn ipv4(bytes: &[u8], start: usize) -> Option<Datum> {
     };
     let local = matches!(
         parts,
-        [0 | 10 | 127 | 224..=255, ..] | [169, 254, ..] | [192, 168, ..] | [172, 16..=31, ..] | [100, 64..=127, ..]
-            | [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [198, 18 | 19, ..] | [_, 0, 0, 0] | [1..=9, 0..=30, 0..=30, 0..=30]
+        [0 | 10 | 127 | 224..=255, ..]
+            | [169, 254, ..]
+            | [192, 168, ..]
+            | [172, 16..=31, ..]
+            | [100, 64..=127, ..]
+            | [192, 0, 2, _]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _]
+            | [198, 18 | 19, ..]
+            | [_, 0, 0, 0]
+            | [1..=9, 0..=30, 0..=30, 0..=30]
     );
     let version_like = matches!(parts, [1..=9, ..]) && parts != [1, 1, 1, 1];
     let base = if version_like { 0.3 } else { 0.45 };
@@ -71,7 +80,9 @@ pub(crate) fn mac(bytes: &[u8], start: usize) -> Option<Datum> {
     let end = start + 17;
     let text = cut(bytes, start, end);
     let formed = text.len() == 17
-        && text.iter().enumerate().all(|(place, byte)| if place % 3 == 2 { *byte == sep } else { byte.is_ascii_hexdigit() });
+        && text.iter().enumerate().all(|(place, byte)| {
+            if place % 3 == 2 { *byte == sep } else { byte.is_ascii_hexdigit() }
+        });
     let first = text.first().copied().unwrap_or(0);
     let varied = text.iter().filter(|byte| **byte != sep).any(|byte| *byte != first);
     // A bare clock or a chain of decimal pairs is no device; one letter among twelve digits is.

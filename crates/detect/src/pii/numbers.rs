@@ -32,7 +32,8 @@ impl Groups {
         };
         let mut place = start;
         let mut total = 0;
-        for ((len, end), sep) in groups.lens.iter_mut().zip(&mut groups.ends).zip(&mut groups.seps) {
+        for ((len, end), sep) in groups.lens.iter_mut().zip(&mut groups.ends).zip(&mut groups.seps)
+        {
             let from = place;
             while at(bytes, place).is_ascii_digit() {
                 if let Some(digit) = groups.digits.get_mut(total) {
@@ -44,7 +45,8 @@ impl Groups {
             (*len, *end) = (place - from, place);
             groups.count += 1;
             let next = at(bytes, place);
-            if !matches!(next, b' ' | b'-' | b'.' | b'/') || !at(bytes, place + 1).is_ascii_digit() {
+            if !matches!(next, b' ' | b'-' | b'.' | b'/') || !at(bytes, place + 1).is_ascii_digit()
+            {
                 break;
             }
             *sep = next;
@@ -77,11 +79,8 @@ impl Groups {
             return false;
         }
         let used = self.seps.get(..n - 1).unwrap_or(&[]);
-        let fits = if seps.len() == 1 {
-            used.iter().all(|sep| seps.contains(sep))
-        } else {
-            used == seps
-        };
+        let fits =
+            if seps.len() == 1 { used.iter().all(|sep| seps.contains(sep)) } else { used == seps };
         let next = n.checked_sub(1).and_then(|i| self.seps.get(i)).copied().unwrap_or(0);
         let goes_on = next != 0 && next != b' ' && used.last() == Some(&next);
         fits && !goes_on
@@ -94,7 +93,8 @@ impl Groups {
 
 /// A group may be followed by another number behind a blank or stop.
 fn ends_group(bytes: &[u8], place: usize) -> bool {
-    ends(bytes, place) || matches!(at(bytes, place), b'-') && !at(bytes, place + 1).is_ascii_alphanumeric()
+    ends(bytes, place)
+        || matches!(at(bytes, place), b'-') && !at(bytes, place + 1).is_ascii_alphanumeric()
 }
 
 /// The datum that begins with the digit at `start`.
@@ -116,7 +116,9 @@ pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
                 11 if phone::cn_mobile(digits) => datum(1, Coded::PhoneCn, 0.8),
                 11 if ids::de_tax(digits) => datum(1, Coded::IdDeTax, 0.35),
                 12 if ids::my_number(digits) => datum(1, Coded::IdJpMyNumber, 0.3),
-                12 if digits.first() > Some(&b'1') && verhoeff(digits) => datum(1, Coded::IdInAadhaar, 0.3),
+                12 if digits.first() > Some(&b'1') && verhoeff(digits) => {
+                    datum(1, Coded::IdInAadhaar, 0.3)
+                }
                 13 if phone::cn_mobile_with_code(digits) => datum(1, Coded::PhoneCn, 0.8),
                 13 if ids::rrn(digits) > 0.8 => datum(1, Coded::IdKrRrn, 0.4),
                 14 if ids::cnpj(digits) => datum(1, Coded::IdBrCnpj, 0.45),

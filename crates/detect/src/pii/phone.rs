@@ -12,7 +12,8 @@ use crate::rules::Coded;
 
 /// A Chinese mobile: the prefixes that operators hold.
 pub(crate) fn cn_mobile(digits: &[u8]) -> bool {
-    let prefix = digits.iter().take(3).fold(0u32, |sum, b| sum * 10 + u32::from(b.wrapping_sub(b'0')));
+    let prefix =
+        digits.iter().take(3).fold(0u32, |sum, b| sum * 10 + u32::from(b.wrapping_sub(b'0')));
     let held = matches!(prefix, 130..=139 | 144..=149 | 150..=153 | 155..=159 | 162 | 165..=167 | 170..=178 | 180..=193 | 195..=199);
     digits.len() == 11 && held
 }
@@ -51,7 +52,9 @@ pub(crate) fn international(bytes: &[u8], start: usize) -> Option<Datum> {
         place += 1;
     }
     let national = national_len(&digits)?;
-    if let Some(rest) = digits.strip_prefix(b"86") && cn_mobile(rest) {
+    if let Some(rest) = digits.strip_prefix(b"86")
+        && cn_mobile(rest)
+    {
         return ends(bytes, end).then(|| Datum::new(start, end, Coded::PhoneCn, 0.9));
     }
     (national && digits.len() <= 15 && ends(bytes, end))
@@ -60,7 +63,9 @@ pub(crate) fn international(bytes: &[u8], start: usize) -> Option<Datum> {
 
 /// Whether the digits behind a known country code have a length of that country.
 fn national_len(digits: &[u8]) -> Option<bool> {
-    let code = |n: usize| digits.get(..n).map(|head| head.iter().fold(0u32, |sum, b| sum * 10 + u32::from(b - b'0')));
+    let code = |n: usize| {
+        digits.get(..n).map(|head| head.iter().fold(0u32, |sum, b| sum * 10 + u32::from(b - b'0')))
+    };
     let (one, two, three) = (code(1)?, code(2)?, code(3)?);
     let (len, low, high) = match (one, two, three) {
         (1, _, _) => return Some(nanp(digits.get(1..)?)),
@@ -70,7 +75,19 @@ fn national_len(digits: &[u8]) -> Option<bool> {
         (_, 81 | 82 | 84, _) => (2, 8, 11),
         (_, 86, _) => (2, 9, 11),
         (_, 90..=95 | 98, _) => (2, 8, 12),
-        (_, _, 211..=299 | 350..=389 | 420..=423 | 500..=509 | 590..=599 | 670..=692 | 850..=856 | 880 | 886) => (3, 5, 12),
+        (
+            _,
+            _,
+            211..=299
+            | 350..=389
+            | 420..=423
+            | 500..=509
+            | 590..=599
+            | 670..=692
+            | 850..=856
+            | 880
+            | 886,
+        ) => (3, 5, 12),
         (_, _, 960..=968 | 970..=977 | 992..=998) => (3, 7, 11),
         _ => return None,
     };
@@ -85,7 +102,9 @@ pub(crate) fn bracketed(bytes: &[u8], start: usize) -> Option<Datum> {
     }
     let from = start + 5 + usize::from(at(bytes, start + 5) == b' ');
     let rest = Groups::read(bytes, from);
-    let fits = rest.shape(bytes, &[3, 4], b"-") || rest.shape(bytes, &[3, 4], b" ") || rest.shape(bytes, &[3, 4], b".");
+    let fits = rest.shape(bytes, &[3, 4], b"-")
+        || rest.shape(bytes, &[3, 4], b" ")
+        || rest.shape(bytes, &[3, 4], b".");
     let mut digits = area.to_vec();
     digits.extend_from_slice(rest.digits(2));
     (fits && nanp(&digits)).then(|| Datum::new(start, rest.end(2), Coded::PhoneNational, 0.8))
@@ -105,20 +124,38 @@ pub(crate) fn grouped(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     if any(&[2, 11]) && cn_mobile_with_code(groups.digits(2)) {
         return datum(2, Coded::PhoneCn, 0.9);
     }
-    if (groups.shape(bytes, &[3, 3, 4], b"-") || groups.shape(bytes, &[3, 3, 4], b".")) && nanp(groups.digits(3)) {
+    if (groups.shape(bytes, &[3, 3, 4], b"-") || groups.shape(bytes, &[3, 3, 4], b"."))
+        && nanp(groups.digits(3))
+    {
         return datum(3, Coded::PhoneNational, 0.65);
     }
     if groups.shape(bytes, &[1, 3, 3, 4], b"-") && nanp(groups.digits(4).get(1..)?) {
         return datum(4, Coded::PhoneNational, 0.65);
     }
-    let landline = [&[3usize, 8], &[4, 7], &[4, 8]].iter().any(|lens| groups.shape(bytes, *lens, b"-"));
+    let landline =
+        [&[3usize, 8], &[4, 7], &[4, 8]].iter().any(|lens| groups.shape(bytes, *lens, b"-"));
     (landline && groups.digits(1).first() == Some(&b'0') && groups.digits(2).get(3) >= Some(&b'1'))
         .then(|| Datum::new(start, groups.end(2), Coded::PhoneNational, 0.55))
 }
 
 const CUES: &[&str] = &[
-    "phone", "mobile", "tel", "telephone", "cell", "call", "fax", "whatsapp", "电话", "手机", "座机", "telefon", "teléfono",
-    "téléphone", "電話", "전화", "dial",
+    "phone",
+    "mobile",
+    "tel",
+    "telephone",
+    "cell",
+    "call",
+    "fax",
+    "whatsapp",
+    "电话",
+    "手机",
+    "座机",
+    "telefon",
+    "teléfono",
+    "téléphone",
+    "電話",
+    "전화",
+    "dial",
 ];
 
 /// Seven to thirteen digits right behind a word for telephone.
@@ -132,7 +169,10 @@ pub(crate) fn in_context(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     // As many groups as still make a number of a possible length.
     let n = (1..=5).rev().find(|n| {
         let digits = groups.digits(*n).len();
-        groups.end(*n) > start && (7..=13).contains(&digits) && ends(bytes, groups.end(*n)) && groups.end(*n) != groups.end(n - 1)
+        groups.end(*n) > start
+            && (7..=13).contains(&digits)
+            && ends(bytes, groups.end(*n))
+            && groups.end(*n) != groups.end(n - 1)
     })?;
     let digits = groups.digits(n);
     let varied = digits.iter().any(|byte| Some(byte) != digits.first());

@@ -18,7 +18,10 @@ fn every_rule_finds_its_examples() {
             for seed in 0..8 {
                 let text = rule.example(template, seed);
                 let found = detector.scan(&text);
-                if !found.iter().any(|finding| finding.rule == rule.id || template.contains("{token}")) {
+                if !found
+                    .iter()
+                    .any(|finding| finding.rule == rule.id || template.contains("{token}"))
+                {
                     let got: Vec<_> = found.iter().map(|f| (f.rule.to_string(), f.score)).collect();
                     wrong.push(format!("{}: {text:?} gave {got:?}", rule.id));
                     break;
@@ -59,7 +62,11 @@ fn no_rule_finds_anything_in_its_counter_examples() {
     let detector = detector();
     let mut wrong = Vec::new();
     for rule in rules() {
-        assert!(!rule.misses.is_empty() || rule.id.ends_with("-model"), "{} has no counter-example", rule.id);
+        assert!(
+            !rule.misses.is_empty() || rule.id.ends_with("-model"),
+            "{} has no counter-example",
+            rule.id
+        );
         assert!(!rule.hits.is_empty() || rule.id.ends_with("-model"), "{} has no example", rule.id);
         for text in rule.misses {
             let found = detector.scan(text);

@@ -7,8 +7,10 @@ use tollgate_detect::limits::{PEM_BYTES_MAX, UNIT_BYTES_MAX};
 use tollgate_detect::{Category, Context, Detector, Redactor, StreamFormat, rules};
 
 fn redactor() -> Redactor {
-    let detector =
-        Detector::builder().find_categories([Category::Secrets, Category::Pii, Category::Names]).build().unwrap();
+    let detector = Detector::builder()
+        .find_categories([Category::Secrets, Category::Pii, Category::Names])
+        .build()
+        .unwrap();
     Redactor::new(Arc::new(detector))
 }
 
@@ -32,9 +34,8 @@ fn pem() -> String {
 }
 
 fn corpus() -> Vec<String> {
-    let examples: Vec<String> = rules()
-        .flat_map(|rule| rule.hits.iter().map(|hit| rule.example(hit, 1)))
-        .collect();
+    let examples: Vec<String> =
+        rules().flat_map(|rule| rule.hits.iter().map(|hit| rule.example(hit, 1))).collect();
     let mut texts: Vec<String> = examples.chunks(4).map(|chunk| chunk.join("\n")).collect();
     texts.push(format!("before\n{}\nafter 13812345678\n", pem()));
     texts.push(format!("before\n{}", &pem()[..100]));
@@ -42,7 +43,9 @@ fn corpus() -> Vec<String> {
     texts.push("{\n  \"name\": \"password\",\n  \"value\": \"hunter2!\"\n}\n".to_owned());
     texts.push(r#"{"name":"password","value":"hunter2!","tel":"+14155552671"}"#.to_owned());
     texts.push("password: |\n  hunter2!\nuser: x\n".to_owned());
-    texts.push("张三，手机 １３８１２３４５６７８，邮箱 z\u{200B}s@x.com。密码是123456\r\n".to_owned());
+    texts.push(
+        "张三，手机 １３８１２３４５６７８，邮箱 z\u{200B}s@x.com。密码是123456\r\n".to_owned(),
+    );
     texts.push("this ends. Call +44 20 7946 0958 now. Then write to a.b@c.io. Done".to_owned());
     texts.push("<a><password>hunter2!</password><b>x</b></a>".to_owned());
     texts
@@ -96,7 +99,10 @@ fn what_is_held_back_is_bounded() {
     let texts = [
         "x".repeat(200_000),
         "word ".repeat(40_000),
-        format!("-----BEGIN RSA PRIVATE KEY-----\n{}", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldY\n".repeat(9000)),
+        format!(
+            "-----BEGIN RSA PRIVATE KEY-----\n{}",
+            "QUJDREVGR0hJSktMTU5PUFFSU1RVVldY\n".repeat(9000)
+        ),
     ];
     for text in texts {
         let mut stream = redactor.stream(StreamFormat::Text, &Context::default());
