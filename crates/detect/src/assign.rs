@@ -315,10 +315,7 @@ impl Reader<'_> {
                 let upper = cut(self.bytes, name.0, name.1).iter().all(|b| !b.is_ascii_lowercase());
                 if upper { Written::Literal } else { Written::Bare }
             }
-            Operator::Equals { spaced: true } => {
-                // INI files: `password = x` at the start of a line, nothing behind the value.
-                if line_start { Written::Bare } else { Written::Bare }
-            }
+            Operator::Equals { spaced: true } => Written::Bare,
             Operator::Colon if self.quoted_name || line_start => Written::Literal,
             Operator::Colon if !cut(self.bytes, name.0, name.1).is_ascii() => Written::Literal,
             Operator::Colon => Written::Bare,

@@ -187,9 +187,8 @@ pub(crate) fn score(
             || (word.len() > 3 || !key.is_ascii() || key.len() < 8)
                 && find_folded(key, word).is_some()
     };
-    let raise = if words.raise.iter().any(|word| stands(word)) { RAISE } else { 0.0 };
+    let raise = if words.raise.iter().any(&stands) { RAISE } else { 0.0 };
     // What speaks for the datum outweighs what speaks against it.
-    let lower =
-        if raise == 0.0 && words.lower.iter().any(|word| stands(word)) { LOWER } else { 0.0 };
+    let lower = if raise == 0.0 && words.lower.iter().any(stands) { LOWER } else { 0.0 };
     (base + raise - lower).clamp(0.0, 0.99)
 }

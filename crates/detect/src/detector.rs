@@ -41,9 +41,9 @@ pub(crate) enum Cue {
     Address,
     Percent,
     Custom(usize),
-    NameCue,
+    NameCued,
     NameListed,
-    ZhCue,
+    ZhCued,
     ZhTitle,
     ZhRight,
 }
@@ -338,9 +338,9 @@ fn cues(
         (Coded::MarkedLine, &["SECRET", "机密", "绝密"], true, Cue::Marked),
         (Coded::BirthDate, BIRTH, false, Cue::Birth),
         (Coded::PostalAddress, ADDRESS, false, Cue::Address),
-        (Coded::PersonCued, names::WESTERN_CUES, true, Cue::NameCue),
+        (Coded::PersonCued, names::WESTERN_CUES, true, Cue::NameCued),
         (Coded::PersonListed, names::GIVEN, true, Cue::NameListed),
-        (Coded::PersonZh, names::ZH_CUES, true, Cue::ZhCue),
+        (Coded::PersonZh, names::ZH_CUES, true, Cue::ZhCued),
         (Coded::PersonZh, names::ZH_TITLES, true, Cue::ZhTitle),
         (Coded::PersonZh, names::ZH_RIGHTS, true, Cue::ZhRight),
     ];

@@ -21,7 +21,7 @@ impl Hit {
     }
 
     pub(crate) fn datum(start: usize, end: usize, rule: usize, score: f32) -> Self {
-        Self { start, end, rule, score, rank: 2 }
+        Self { start, end, rule, score, rank: 0 }
     }
 }
 
@@ -71,7 +71,6 @@ fn settle(heap: &mut Vec<Hit>, kept: &mut Vec<Hit>) {
                 winners.iter_mut().find(|won| won.start < hit.end && hit.start < won.end)
             && hit.start <= won.start
             && won.end <= hit.end
-            && hit.end - hit.start <= 2 * (won.end - won.start)
         {
             (won.start, won.end) = (hit.start, hit.end);
         }

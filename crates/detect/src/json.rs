@@ -54,8 +54,7 @@ pub(crate) fn walk(text: &str, mut visit: impl FnMut(Event)) -> Result<(), NotJs
             place += 1;
         }
         let Some(byte) = bytes.get(place).copied() else { break };
-        let after =
-            |stack: &[bool]| if stack.is_empty() { Expect::Nothing } else { Expect::CommaOrEnd };
+        let in_object = stack.last().copied();
         match (expect, byte) {
             (Expect::Value | Expect::ValueOrEnd, b'{' | b'[') => {
                 if stack.len() >= JSON_DEPTH_MAX {
@@ -67,26 +66,23 @@ pub(crate) fn walk(text: &str, mut visit: impl FnMut(Event)) -> Result<(), NotJs
                 expect = if object { Expect::KeyOrEnd } else { Expect::ValueOrEnd };
                 place += 1;
             }
-            (Expect::Value | Expect::ValueOrEnd, b'"') => {
-                let end = string_end(bytes, place + 1)?;
-                visit(Event::Text(place + 1, end));
-                expect = after(&stack);
-                place = end + 1;
+            (Expect::CommaOrEnd | Expect::KeyOrEnd, b'}') if in_object == Some(true) => {
+                stack.pop();
+                visit(Event::Close);
+                expect = behind(&stack);
+                place += 1;
             }
-            (Expect::Value | Expect::ValueOrEnd, b'-' | b'0'..=b'9') => {
-                let end = number_end(bytes, place)?;
-                visit(Event::Number(place, end));
-                expect = after(&stack);
-                place = end;
+            (Expect::CommaOrEnd | Expect::ValueOrEnd, b']') if in_object == Some(false) => {
+                stack.pop();
+                visit(Event::Close);
+                expect = behind(&stack);
+                place += 1;
             }
-            (Expect::Value | Expect::ValueOrEnd, b't' | b'f' | b'n') => {
-                let rest = bytes.get(place..).unwrap_or(&[]);
-                let word = [b"true".as_slice(), b"false", b"null"]
-                    .into_iter()
-                    .find(|word| rest.starts_with(word));
-                place += word.ok_or(NotJson)?.len();
-                visit(Event::Word);
-                expect = after(&stack);
+            (Expect::Value | Expect::ValueOrEnd, _) => {
+                let (event, next) = scalar(bytes, place, byte)?;
+                visit(event);
+                expect = behind(&stack);
+                place = next;
             }
             (Expect::Key | Expect::KeyOrEnd, b'"') => {
                 let end = string_end(bytes, place + 1)?;
@@ -99,25 +95,38 @@ pub(crate) fn walk(text: &str, mut visit: impl FnMut(Event)) -> Result<(), NotJs
                 place += 1;
             }
             (Expect::CommaOrEnd, b',') => {
-                expect = if stack.last() == Some(&true) { Expect::Key } else { Expect::Value };
-                place += 1;
-            }
-            (Expect::CommaOrEnd | Expect::KeyOrEnd, b'}') if stack.last() == Some(&true) => {
-                stack.pop();
-                visit(Event::Close);
-                expect = after(&stack);
-                place += 1;
-            }
-            (Expect::CommaOrEnd | Expect::ValueOrEnd, b']') if stack.last() == Some(&false) => {
-                stack.pop();
-                visit(Event::Close);
-                expect = after(&stack);
+                expect = if in_object == Some(true) { Expect::Key } else { Expect::Value };
                 place += 1;
             }
             _ => return Err(NotJson),
         }
     }
     if expect == Expect::Nothing { Ok(()) } else { Err(NotJson) }
+}
+
+/// What may stand behind a value.
+fn behind(stack: &[bool]) -> Expect {
+    if stack.is_empty() { Expect::Nothing } else { Expect::CommaOrEnd }
+}
+
+/// A string, number or word, and where it ends.
+fn scalar(bytes: &[u8], place: usize, first: u8) -> Result<(Event, usize), NotJson> {
+    match first {
+        b'"' => {
+            let end = string_end(bytes, place + 1)?;
+            Ok((Event::Text(place + 1, end), end + 1))
+        }
+        b'-' | b'0'..=b'9' => {
+            let end = number_end(bytes, place)?;
+            Ok((Event::Number(place, end), end))
+        }
+        _ => {
+            let rest = bytes.get(place..).unwrap_or(&[]);
+            let words = [b"true".as_slice(), b"false", b"null"];
+            let word = words.into_iter().find(|word| rest.starts_with(word)).ok_or(NotJson)?;
+            Ok((Event::Word, place + word.len()))
+        }
+    }
 }
 
 fn string_end(bytes: &[u8], from: usize) -> Result<usize, NotJson> {

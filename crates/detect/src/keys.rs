@@ -4,6 +4,7 @@
 //! something about the secret (`token_type`, `password_hash_rounds`, `secretName`).
 
 use crate::ascii::{at, before, cut};
+use crate::limits::NAME_BYTES_MAX;
 use crate::value::Strength;
 
 /// Keywords and what they say.
@@ -280,6 +281,10 @@ fn last_part(name: &[u8]) -> &[u8] {
 /// How strongly a whole key name (of a JSON object, say) speaks.
 pub(crate) fn strength_of(name: &str) -> Option<Strength> {
     let bytes = name.as_bytes();
+    // What holds brackets or is this long is no name but a text.
+    if bytes.len() > NAME_BYTES_MAX || bytes.iter().any(|byte| b"[]{}<>()\"'=".contains(byte)) {
+        return None;
+    }
     KEYWORDS.iter().find_map(|(keyword, strength)| {
         let offset = crate::ascii::find_folded(bytes, keyword.as_bytes())?;
         speaks(bytes, offset, keyword.len(), *strength)

@@ -101,6 +101,13 @@ pub fn masks_in(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Whether a span lies inside a mask in brackets: masks are never data.
+pub(crate) fn inside_mask(bytes: &[u8], start: usize, end: usize) -> bool {
+    let low = start.saturating_sub(BRACKET_BYTES_MAX);
+    let open = memchr::memrchr(b'[', cut(bytes, low, start + 1));
+    open.and_then(|open| bracketed(bytes, low + open)).is_some_and(|mask| end <= mask.end)
+}
+
 fn bracketed(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     let window = cut(bytes, start, start + BRACKET_BYTES_MAX);
     let close = memchr::memchr(b']', window)?;

@@ -12,6 +12,7 @@ use crate::finding::Kind;
 use crate::hit::{Hit, RANK_BLOCK};
 use crate::keys;
 use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN};
+use crate::memory::inside_mask;
 use crate::model::{NameModelError, is_prose};
 use crate::names;
 use crate::pii::{self, Datum};
@@ -118,7 +119,9 @@ impl<'a> Scanner<'a> {
             Cue::Address if inside => self.push(pii::postal_address(unit, place + len)),
             Cue::Percent if inside => self.percent(place, start, end),
             Cue::Custom(index) => self.custom(index, start, end),
-            Cue::NameCue | Cue::NameListed | Cue::ZhCue | Cue::ZhTitle | Cue::ZhRight if inside => {
+            Cue::NameCued | Cue::NameListed | Cue::ZhCued | Cue::ZhTitle | Cue::ZhRight
+                if inside =>
+            {
                 self.name(cue, place, len, end);
             }
             Cue::Token(_)
@@ -129,9 +132,9 @@ impl<'a> Scanner<'a> {
             | Cue::Birth
             | Cue::Address
             | Cue::Percent
-            | Cue::NameCue
+            | Cue::NameCued
             | Cue::NameListed
-            | Cue::ZhCue
+            | Cue::ZhCued
             | Cue::ZhTitle
             | Cue::ZhRight => {}
         }
@@ -140,11 +143,11 @@ impl<'a> Scanner<'a> {
     fn name(&mut self, cue: Cue, place: usize, len: usize, end: usize) {
         let text = cut_str(self.text, 0, end);
         let word = cut_str(self.text, place, place + len);
-        let hit = if cue == Cue::NameCue {
+        let hit = if cue == Cue::NameCued {
             names::cued(text, place, word)
         } else if cue == Cue::NameListed {
             names::listed(text, place, word)
-        } else if cue == Cue::ZhCue {
+        } else if cue == Cue::ZhCued {
             names::chinese_cued(text, place, word)
         } else {
             names::chinese_before(text, place, cue == Cue::ZhRight)
@@ -450,7 +453,10 @@ impl<'a> Scanner<'a> {
     /// Drops what lies in the history or crosses the end of a unit.
     fn finish(mut self) -> Raw {
         let origin = self.origin;
-        self.raw.hits.retain(|hit| hit.start >= origin && hit.start < hit.end);
+        let bytes = self.bytes;
+        self.raw.hits.retain(|hit| {
+            hit.start >= origin && hit.start < hit.end && !inside_mask(bytes, hit.start, hit.end)
+        });
         self.raw.hits.sort_by_key(|hit| (hit.start, hit.end));
         let mut units = Units::new(self.bytes, origin);
         self.raw.hits.retain(|hit| hit.rank == RANK_BLOCK || hit.end <= units.at(hit.start).1);

@@ -203,7 +203,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
             .all(|b| b.is_ascii_uppercase() || *b == b'_');
     let reference = first == b'$'
         && (is_word(at(value, 1)) || matches!(at(value, 1), b'{' | b'('))
-        && !matches!(at(value, 1), b'0'..=b'9')
+        && !at(value, 1).is_ascii_digit()
         || contains(value, b"${")
         || contains(value, b"{{")
         || contains(value, b"$(")

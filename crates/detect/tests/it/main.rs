@@ -1,4 +1,9 @@
 //! What the detector promises, one module a promise.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, its helpers as well"
+)]
 
 mod contexts;
 mod examples;
