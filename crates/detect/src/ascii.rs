@@ -37,35 +37,41 @@ pub(crate) fn is_name(byte: u8) -> bool {
 
 /// A set of ASCII bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ByteSet(u128);
+pub(crate) struct ByteSet {
+    low: u64,
+    high: u64,
+}
 
 impl ByteSet {
-    pub(crate) const EMPTY: Self = Self(0);
+    pub(crate) const EMPTY: Self = Self { low: 0, high: 0 };
 
     pub(crate) const fn of(text: &str) -> Self {
         let mut rest = text.as_bytes();
-        let mut set = 0;
+        let mut set = Self::EMPTY;
         while let [first, tail @ ..] = rest {
-            if *first < 128 {
-                set |= 1 << *first;
-            }
+            set = set.with_range(*first, *first);
             rest = tail;
         }
-        Self(set)
+        set
     }
 
-    pub(crate) const fn with_range(self, low: u8, high: u8) -> Self {
-        let mut set = self.0;
+    pub(crate) const fn with_range(mut self, low: u8, high: u8) -> Self {
         let mut byte = low;
         while byte <= high && byte < 128 {
-            set |= 1 << byte;
+            if byte < 64 {
+                self.low |= 1 << byte;
+            } else {
+                self.high |= 1 << (byte - 64);
+            }
             byte += 1;
         }
-        Self(set)
+        self
     }
 
+    #[inline]
     pub(crate) const fn has(self, byte: u8) -> bool {
-        byte < 128 && (self.0 >> byte) & 1 == 1
+        let word = if byte & 64 == 0 { self.low } else { self.high };
+        byte < 128 && (word >> (byte & 63)) & 1 == 1
     }
 
     pub(crate) fn bytes(self) -> impl Iterator<Item = u8> {
@@ -123,6 +129,13 @@ pub(crate) fn has_word(hay: &[u8], word: &[u8]) -> bool {
         from = start + 1;
     }
     false
+}
+
+/// Whether any of the words stands in `hay` as [`has_word`] says.
+pub(crate) fn has_any_word(hay: &[u8], words: &[&str]) -> bool {
+    // Most windows hold no letter at all, or none that a word begins with.
+    let letters = hay.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80);
+    letters && words.iter().any(|word| has_word(hay, word.as_bytes()))
 }
 
 /// The nearest character boundary at or before `at`.

@@ -3,6 +3,7 @@
 //! A detector is immutable and cheap to share. Scanning allocates nothing when nothing is found. It
 //! does no I/O, reads no clock and keeps no state between texts.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -300,8 +301,9 @@ fn cues(
     customs: &[Custom],
 ) -> Vec<(Keyword, (Cue, usize))> {
     let mut table: Vec<(Keyword, (Cue, usize))> = Vec::with_capacity(800);
-    let mut add = |word: &str, exact: bool, cue: Cue| {
-        table.push((Keyword { bytes: word.as_bytes().to_vec(), exact }, (cue, word.len())));
+    let mut add = |word: &'static str, exact: bool, cue: Cue| {
+        let bytes = Cow::Borrowed(word.as_bytes());
+        table.push((Keyword { bytes, exact }, (cue, word.len())));
     };
     let catalog = Catalog::get();
     let on = |index: usize| rules.get(index).is_some_and(|state| state.setting.enabled);
@@ -325,7 +327,7 @@ fn cues(
             add(keyword, false, Cue::Assign(*strength));
         }
     }
-    let groups: &[(Coded, &[&str], bool, Cue)] = &[
+    let groups: &[(Coded, &[&'static str], bool, Cue)] = &[
         (Coded::PrivateKey, &["-----BEGIN ", "---- BEGIN "], true, Cue::Block),
         (Coded::BearerHeader, &["bearer "], false, Cue::Bearer),
         (Coded::BasicHeader, &["basic "], false, Cue::Basic),
@@ -355,7 +357,10 @@ fn cues(
     for (custom, compiled) in written.iter().zip(customs) {
         if on(compiled.rule) {
             let index = compiled.rule - catalog.len();
-            custom.keywords.iter().for_each(|word| add(word, false, Cue::Custom(index)));
+            for word in &custom.keywords {
+                let bytes = Cow::Owned(word.as_bytes().to_vec());
+                table.push((Keyword { bytes, exact: false }, (Cue::Custom(index), word.len())));
+            }
         }
     }
     table

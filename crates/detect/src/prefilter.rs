@@ -7,7 +7,7 @@
 //! same words takes milliseconds to build. The cost a byte does not depend on the number of rules, and
 //! a text made to hit everywhere costs one comparison a keyword sharing the same four bytes.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 use crate::ascii::{at, cut};
 
@@ -20,7 +20,7 @@ const HASH: u32 = 0x9E37_79B1;
 /// A keyword and whether its letters' case matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keyword {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Cow<'static, [u8]>,
     pub(crate) exact: bool,
 }
 
@@ -68,18 +68,15 @@ impl Prefilter {
     /// Builds the table. A keyword shorter than three bytes or longer than the offsets can say is the
     /// caller's mistake and is never found; rule tests hold the tables to that.
     pub(crate) fn new(keywords: Vec<Keyword>) -> Self {
-        let mut grams: HashMap<u32, Vec<Entry>> = HashMap::with_capacity(2048);
+        let mut grams: Vec<(u32, Entry)> = Vec::with_capacity(4096);
         for (index, keyword) in keywords.iter().enumerate() {
             let Ok(index) = u16::try_from(index) else { break };
             let bytes = &keyword.bytes;
-            if bytes.len() == GRAM_BYTES - 1 {
+            if let [a, b, c] = **bytes {
                 // The fourth byte may be anything printable: both halves of folded ASCII.
-                for fourth in (0x20..0x40u8).chain(0x60..0x80) {
-                    let gram =
-                        u32::from_le_bytes([at(bytes, 0), at(bytes, 1), at(bytes, 2), fourth])
-                            | FOLD;
-                    grams.entry(gram).or_default().push(Entry { keyword: index, offset: 0 });
-                }
+                let entry = Entry { keyword: index, offset: 0 };
+                let fourths = (0x20..0x40u8).chain(0x60..0x80);
+                grams.extend(fourths.map(|d| (u32::from_le_bytes([a, b, c, d]) | FOLD, entry)));
                 continue;
             }
             let offsets = 0..(bytes.len() + 1).saturating_sub(GRAM_BYTES);
@@ -88,23 +85,23 @@ impl Prefilter {
             };
             let Some(offset) = offsets.min_by_key(weight) else { continue };
             let entry = Entry { keyword: index, offset: offset as u16 };
-            grams.entry(gram_at(bytes, offset)).or_default().push(entry);
+            grams.push((gram_at(bytes, offset), entry));
         }
-        Self::lay_out(grams, keywords)
+        grams.sort_unstable_by_key(|(gram, entry)| (*gram, entry.keyword));
+        Self::lay_out(&grams, keywords)
     }
 
-    fn lay_out(grams: HashMap<u32, Vec<Entry>>, keywords: Vec<Keyword>) -> Self {
+    fn lay_out(grams: &[(u32, Entry)], keywords: Vec<Keyword>) -> Self {
         let mut bits = Box::new([0u64; TABLE_WORDS]);
         let mut slots = vec![None; SLOTS];
-        let mut entries = Vec::new();
-        for (gram, list) in grams {
+        for group in grams.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((gram, _)) = group.first().copied() else { continue };
             let hashed = hash(gram);
             if let Some(word) = bits.get_mut(hashed >> 6) {
                 *word |= 1 << (hashed & 63);
             }
-            let first = entries.len() as u32;
-            entries.extend(list);
-            let range = (gram, first, entries.len() as u32);
+            let first = grams.partition_point(|(other, _)| *other < gram);
+            let range = (gram, first as u32, (first + group.len()) as u32);
             let free = (0..SLOTS).map(|step| (hashed + step) % SLOTS);
             for slot in free {
                 if let Some(place @ None) = slots.get_mut(slot) {
@@ -113,6 +110,7 @@ impl Prefilter {
                 }
             }
         }
+        let entries = grams.iter().map(|(_, entry)| *entry).collect();
         Self { bits, slots, entries, keywords }
     }
 
@@ -152,7 +150,7 @@ impl Prefilter {
                 let Some(keyword) = self.keywords.get(index) else { continue };
                 let here = cut(bytes, start, start + keyword.bytes.len());
                 let same = if keyword.exact {
-                    here == keyword.bytes.as_slice()
+                    here == &*keyword.bytes
                 } else {
                     here.eq_ignore_ascii_case(&keyword.bytes)
                 };
@@ -168,6 +166,7 @@ impl Prefilter {
 #[cfg(test)]
 mod tests {
     use super::{Keyword, Prefilter};
+    use std::borrow::Cow;
 
     #[test]
     fn every_keyword_is_found_wherever_it_stands() {
@@ -175,7 +174,7 @@ mod tests {
         let keywords: Vec<Keyword> = words
             .iter()
             .map(|word| Keyword {
-                bytes: word.as_bytes().to_vec(),
+                bytes: Cow::Borrowed(word.as_bytes()),
                 exact: word.contains(['_', '.']),
             })
             .collect();
@@ -195,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_three_byte_keyword_needs_a_byte_behind_it() {
-        let filter = Prefilter::new(vec![Keyword { bytes: b"eyJ".to_vec(), exact: true }]);
+        let filter = Prefilter::new(vec![Keyword { bytes: Cow::Borrowed(b"eyJ"), exact: true }]);
         let mut hits = 0;
         filter.scan(b"eyJ", |_, _| hits += 1);
         assert_eq!(hits, 0);

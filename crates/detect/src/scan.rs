@@ -11,7 +11,7 @@ use crate::detector::{Cue, Detector};
 use crate::finding::Kind;
 use crate::hit::{Hit, RANK_BLOCK};
 use crate::keys;
-use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN};
+use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN, UNIT_BYTES_MAX};
 use crate::memory::inside_mask;
 use crate::model::{NameModelError, is_prose};
 use crate::names;
@@ -48,6 +48,8 @@ pub(crate) struct Scanner<'a> {
     key: &'a [u8],
     origin: usize,
     depth: usize,
+    /// Whether some line is so long that its units end at forced places, which readers cannot foresee.
+    long: bool,
     units: Units<'a>,
     raw: Raw,
     percent_read: usize,
@@ -66,6 +68,7 @@ pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, de
         key: key.as_bytes(),
         origin,
         depth,
+        long: has_long_line(bytes),
         units: Units::new(bytes, origin),
         raw: Raw::default(),
         percent_read: 0,
@@ -91,41 +94,29 @@ impl<'a> Scanner<'a> {
         self.bytes.get(..end).unwrap_or(self.bytes)
     }
 
+    /// The text that a first look may read: up to the end of the unit where that matters. No datum holds
+    /// a place where a unit ends of itself, so only forced ends matter; whatever is found is held to its
+    /// unit in the end.
+    fn loose(&mut self, place: usize) -> &'a [u8] {
+        if self.long {
+            let end = self.units.at(place).1;
+            return self.up_to(end);
+        }
+        self.bytes
+    }
+
     fn keyword(&mut self, place: usize, keyword: usize) {
         let Some((cue, len)) = self.detector.cue(keyword) else { return };
-        let (start, end) = self.units.at(place);
-        let unit = self.up_to(end);
-        let inside = place >= start;
         match cue {
-            Cue::Token(rule) if inside => {
-                let (Some(entry), Some(pattern)) =
-                    (self.catalog.rule(rule), self.catalog.pattern(rule))
-                else {
-                    return;
-                };
-                let hit = secrets::token(unit, place, rule, entry, pattern);
-                self.push(hit.filter(|hit| hit.start >= start));
-            }
+            Cue::Token(rule) => self.token(place, rule),
             Cue::Near(rule) => self.near(place, len, rule),
             Cue::Assign(strength) => self.assign(place, len, strength),
             Cue::Block => self.block(place),
-            Cue::Bearer if inside => self.push(secrets::bearer(unit, place, len)),
-            Cue::Basic if inside => self.push(secrets::basic(unit, place, len)),
-            Cue::Command if inside => {
-                self.push(secrets::command(unit, place, cut(unit, place, place + len)))
+            Cue::Custom(index) => {
+                let (start, end) = self.units.at(place);
+                self.custom(index, start, end);
             }
-            Cue::Marked if inside => self.push(secrets::marked_line(unit, place, len)),
-            Cue::Birth if inside => self.push(pii::birth_date(unit, place + len)),
-            Cue::Address if inside => self.push(pii::postal_address(unit, place + len)),
-            Cue::Percent if inside => self.percent(place, start, end),
-            Cue::Custom(index) => self.custom(index, start, end),
-            Cue::NameCued | Cue::NameListed | Cue::ZhCued | Cue::ZhTitle | Cue::ZhRight
-                if inside =>
-            {
-                self.name(cue, place, len, end);
-            }
-            Cue::Token(_)
-            | Cue::Bearer
+            Cue::Bearer
             | Cue::Basic
             | Cue::Command
             | Cue::Marked
@@ -136,8 +127,44 @@ impl<'a> Scanner<'a> {
             | Cue::NameListed
             | Cue::ZhCued
             | Cue::ZhTitle
-            | Cue::ZhRight => {}
+            | Cue::ZhRight => self.framed(cue, place, len),
         }
+    }
+
+    /// Data in a frame that the cue opens, within the cue's own unit.
+    fn framed(&mut self, cue: Cue, place: usize, len: usize) {
+        let (start, end) = self.units.at(place);
+        if place < start {
+            return;
+        }
+        let unit = self.up_to(end);
+        let hit = if cue == Cue::Bearer {
+            secrets::bearer(unit, place, len)
+        } else if cue == Cue::Basic {
+            secrets::basic(unit, place, len)
+        } else if cue == Cue::Command {
+            secrets::command(unit, place, cut(unit, place, place + len))
+        } else if cue == Cue::Marked {
+            secrets::marked_line(unit, place, len)
+        } else if cue == Cue::Birth {
+            pii::birth_date(unit, place + len)
+        } else if cue == Cue::Address {
+            pii::postal_address(unit, place + len)
+        } else if cue == Cue::Percent {
+            return self.percent(place, start, end);
+        } else {
+            return self.name(cue, place, len, end);
+        };
+        self.push(hit);
+    }
+
+    fn token(&mut self, place: usize, rule: usize) {
+        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule))
+        else {
+            return;
+        };
+        let text = self.loose(place);
+        self.push(secrets::token(text, place, rule, entry, pattern));
     }
 
     fn name(&mut self, cue: Cue, place: usize, len: usize, end: usize) {
@@ -180,25 +207,28 @@ impl<'a> Scanner<'a> {
         else {
             return;
         };
-        self.reaching(place, place + len, |unit| {
-            secrets::near(unit, place, len, rule, entry, pattern)
-        });
+        let read = |text: &[u8]| secrets::near(text, place, len, rule, entry, pattern);
+        if self.long || read(self.bytes).is_some() {
+            self.reaching(place, place + len, read);
+        }
     }
 
     fn assign(&mut self, place: usize, len: usize, strength: Strength) {
-        let (_, end) = self.units.at(place);
-        let name = assign::name_around(self.up_to(end), place, len);
+        let name = assign::name_around(self.loose(place), place, len);
         let Some(strength) =
             keys::speaks(cut(self.bytes, name.0, name.1), place - name.0, len, strength)
         else {
             return;
         };
-        self.reaching(place, name.1, |unit| {
-            let found = assign::read(unit, name)?;
+        let read = |text: &[u8]| {
+            let found = assign::read(text, name)?;
             let (start, end) = found.value;
-            let score = assess(cut(unit, start, end), at(unit, end), strength, found.written)?;
+            let score = assess(cut(text, start, end), at(text, end), strength, found.written)?;
             Some(Hit::secret(start, end, assigned_rule(strength), score, 1))
-        });
+        };
+        if self.long || read(self.bytes).is_some() {
+            self.reaching(place, name.1, read);
+        }
     }
 
     fn block(&mut self, place: usize) {
@@ -264,17 +294,16 @@ impl<'a> Scanner<'a> {
 
     fn census(&mut self) {
         let mut units = Units::new(self.bytes, self.origin);
-        let mut runs = Units::new(self.bytes, self.origin);
-        let mut colons = Units::new(self.bytes, self.origin);
-        let mut signs = Units::new(self.bytes, self.origin);
-        let (bytes, origin) = (self.bytes, self.origin);
+        let mut runs = units.clone();
+        let mut colons = units.clone();
+        let mut signs = units.clone();
+        let (bytes, origin, long) = (self.bytes, self.origin, self.long);
         census::scan(bytes, |trace, from, to| match trace {
             Trace::At => {
-                let (start, end) = signs.at(from);
+                let text = if long { cut(bytes, 0, signs.at(from).1) } else { bytes };
                 if from >= origin {
-                    let unit = cut(bytes, 0, end);
-                    self.push(pii::email(unit, from).filter(|hit| hit.start >= start));
-                    self.push(secrets::url_password(unit, from));
+                    self.push(pii::email(text, from));
+                    self.push(secrets::url_password(text, from));
                 }
             }
             Trace::Digits => self.stretch(from, to, &mut units, pii::number),
@@ -294,12 +323,11 @@ impl<'a> Scanner<'a> {
             ByteSet::of("+(:").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
         let mut place = run_start(self.bytes, from, LEAD, 48).max(self.origin.min(from));
         while place < to {
-            let (_, end) = units.at(place);
-            let unit = self.up_to(end);
-            let (datum, next) = read(unit, place);
+            let text = if self.long { self.up_to(units.at(place).1) } else { self.bytes };
+            let (datum, next) = read(text, place);
             if let Some(datum) = datum {
-                let hit = datum.weigh(unit, self.key);
-                self.raw.hits.push(hit);
+                let unit = self.up_to(units.at(place).1);
+                self.raw.hits.push(datum.weigh(unit, self.key));
             }
             place = next.max(place + 1);
         }
@@ -312,11 +340,12 @@ impl<'a> Scanner<'a> {
                 place += 1;
                 continue;
             }
-            let (start, end) = units.at(place);
-            let unit = self.up_to(end);
-            let run_from = run_start(unit, place, BASE64, place.saturating_sub(start));
-            let run_to = run_end(unit, place, BASE64);
+            let (start, end) = if self.long { units.at(place) } else { (0, self.bytes.len()) };
+            let text = self.up_to(end);
+            let run_from = run_start(text, place, BASE64, place.saturating_sub(start));
+            let run_to = run_end(text, place, BASE64);
             if run_to - run_from >= RUN_BYTES_MIN && run_from >= self.origin {
+                let unit = self.up_to(units.at(place).1);
                 self.run(unit, run_from, run_to);
             }
             place = run_to.max(place + 1);
@@ -462,6 +491,19 @@ impl<'a> Scanner<'a> {
         self.raw.hits.retain(|hit| hit.rank == RANK_BLOCK || hit.end <= units.at(hit.start).1);
         self.raw
     }
+}
+
+/// Whether a line may be longer than a unit.
+fn has_long_line(bytes: &[u8]) -> bool {
+    if bytes.len() <= UNIT_BYTES_MAX {
+        return false;
+    }
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).any(|end| {
+        let long = end - start >= UNIT_BYTES_MAX;
+        start = end + 1;
+        long
+    })
 }
 
 fn assigned_rule(strength: Strength) -> usize {

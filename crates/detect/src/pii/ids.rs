@@ -187,6 +187,9 @@ fn nino(id: &[u8]) -> bool {
 
 fn spaced_nino(bytes: &[u8], start: usize) -> Option<Datum> {
     let end = start + 13;
+    if at(bytes, start + 2) != b' ' || at(bytes, start + 5) != b' ' {
+        return None;
+    }
     let text = cut(bytes, start, end);
     let blanks = [2usize, 5, 8, 11].iter().all(|place| text.get(*place) == Some(&b' '));
     let id: Vec<u8> = text.iter().copied().filter(|byte| *byte != b' ').collect();

@@ -55,6 +55,11 @@ impl Groups {
         groups
     }
 
+    /// How many digits all groups have.
+    fn total(&self) -> usize {
+        self.lens.iter().sum()
+    }
+
     /// Length of the first group.
     pub(crate) fn first(&self) -> usize {
         self.lens.first().copied().unwrap_or(0)
@@ -100,6 +105,9 @@ fn ends_group(bytes: &[u8], place: usize) -> bool {
 /// The datum that begins with the digit at `start`.
 pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
     let groups = Groups::read(bytes, start);
+    if groups.total() < 7 {
+        return None;
+    }
     let datum = |n: usize, coded, base| Some(Datum::new(start, groups.end(n), coded, base));
     card(bytes, &groups)
         .or_else(|| grouped_id(bytes, &groups))
@@ -138,9 +146,10 @@ fn is_check_x(bytes: &[u8], place: usize) -> bool {
 fn card(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     const FORMS: [&[usize]; 5] =
         [&[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4], &[4, 4, 4, 4, 3], &[4, 4, 4, 4, 2]];
+    let grouped = groups.first() == 4 && groups.count > 2;
     // The longest grouping first: nineteen digits are not sixteen and three.
     for form in FORMS.iter().rev() {
-        if groups.shape_any(bytes, form) && is_card(groups.digits(form.len())) {
+        if grouped && groups.shape_any(bytes, form) && is_card(groups.digits(form.len())) {
             return Some(Datum::new(groups.start, groups.end(form.len()), Coded::Card, 0.9));
         }
     }
@@ -171,6 +180,9 @@ fn is_card(digits: &[u8]) -> bool {
 }
 
 fn grouped_id(bytes: &[u8], groups: &Groups) -> Option<Datum> {
+    if groups.count < 2 {
+        return None;
+    }
     let datum = |n: usize, coded, base| Some(Datum::new(groups.start, groups.end(n), coded, base));
     if groups.shape(bytes, &[3, 2, 4], b"-") && ids::ssn(groups.digits(3)) {
         return datum(3, Coded::IdUsSsn, 0.7);

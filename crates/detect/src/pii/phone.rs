@@ -5,7 +5,7 @@
 //! `phonenumber` crate knows more, but takes 70 ms to load its metadata at the first number, which a
 //! hook process cannot pay; what it would add is refusing unassigned ranges within a country.
 
-use crate::ascii::{at, before, cut, has_word};
+use crate::ascii::{at, before, cut, has_any_word};
 use crate::pii::numbers::Groups;
 use crate::pii::{Datum, ends};
 use crate::rules::Coded;
@@ -112,6 +112,9 @@ pub(crate) fn bracketed(bytes: &[u8], start: usize) -> Option<Datum> {
 
 /// Numbers whose grouping alone says what they are.
 pub(crate) fn grouped(bytes: &[u8], groups: &Groups) -> Option<Datum> {
+    if groups.end(2) == groups.end(1) || groups.end(2) == groups.end(0) {
+        return None;
+    }
     let start = groups.end(0);
     let datum = |n: usize, coded, base| Some(Datum::new(start, groups.end(n), coded, base));
     let any = |lens: &[usize]| groups.shape(bytes, lens, b"-") || groups.shape(bytes, lens, b" ");
@@ -161,20 +164,17 @@ const CUES: &[&str] = &[
 /// Seven to thirteen digits right behind a word for telephone.
 pub(crate) fn in_context(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     let start = groups.end(0);
-    let left = cut(bytes, start.saturating_sub(24), start);
-    let left = memchr::memrchr(b'\n', left).map_or(left, |line| cut(left, line + 1, left.len()));
-    if !CUES.iter().any(|cue| has_word(left, cue.as_bytes())) {
-        return None;
-    }
     // As many groups as still make a number of a possible length.
     let n = (1..=5).rev().find(|n| {
         let digits = groups.digits(*n).len();
-        groups.end(*n) > start
-            && (7..=13).contains(&digits)
+        (7..=13).contains(&digits)
+            && groups.end(*n) > groups.end(n - 1)
             && ends(bytes, groups.end(*n))
-            && groups.end(*n) != groups.end(n - 1)
     })?;
     let digits = groups.digits(n);
     let varied = digits.iter().any(|byte| Some(byte) != digits.first());
-    varied.then(|| Datum::new(start, groups.end(n), Coded::PhoneNational, 0.35))
+    let left = cut(bytes, start.saturating_sub(24), start);
+    let left = memchr::memrchr(b'\n', left).map_or(left, |line| cut(left, line + 1, left.len()));
+    (varied && has_any_word(left, CUES))
+        .then(|| Datum::new(start, groups.end(n), Coded::PhoneNational, 0.35))
 }

@@ -24,7 +24,7 @@ pub(crate) static RULES: &[Rule] = &[
     token("paddle", "Paddle API key", Critical, &["pdl_"], "pdl_(live|sdbx)_apikey_[a-z0-9]{26}_[A-Za-z0-9]{22}_[A-Za-z0-9]{3}", &["{token}"], &["pdl_live_apikey"]),
     token("xendit", "Xendit secret key", Critical, &["xnd_"], "xnd_(production|development)_[A-Za-z0-9]{40,80}", &["{token}"], &["xnd_production"]),
     token("midtrans", "Midtrans server key", Critical, &["Mid-server-"], "Mid-server-[A-Za-z0-9_-]{24}", &["{token}"], &["Mid-server-x"]),
-    token("adyen", "Adyen API key", Critical, &["AQE"], "AQE[a-z][A-Za-z0-9+/=]{60,110}-[A-Za-z0-9+/=]{40,50}-[A-Za-z0-9+/=<>(){};:,.&%#@!?~*^$-]{10,20}", &["x-api-key: {token}"], &["AQEx"]),
+    token("adyen", "Adyen API key", Critical, &["AQE"], "AQE[a-z][A-Za-z0-9+/=]{60,110}-[A-Za-z0-9+/=]{40,50}-[A-Za-z0-9+/=(){};:.&%#@!?~*^$-]{10,20}", &["x-api-key: {token}"], &["AQEx"]),
     token("coinbase-cloud", "Coinbase developer API key name", High, &["/apiKeys/"], "organizations/[a-f0-9-]{36}/apiKeys/[a-f0-9-]{36}", &["{token}"], &["/apiKeys/list"]),
     near("binance", "Binance API key or secret", Critical, &["binance"], "[A-Za-z0-9]{64}", &["BINANCE_SECRET_KEY={token}"], &["binance btc key"]).entropy(4.0),
     near("kraken", "Kraken private key", Critical, &["kraken"], "[A-Za-z0-9+/]{86}==", &["KRAKEN_API_SECRET={token}"], &["kraken key"]),
