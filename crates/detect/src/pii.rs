@@ -16,7 +16,7 @@ pub(crate) use dates::birth_date;
 pub(crate) use letters::postal_address;
 pub(crate) use mail::email;
 
-use crate::ascii::{ALNUM, at, before, run_end};
+use crate::ascii::{ALNUM, at, before, cut, run_end};
 use crate::context;
 use crate::hit::Hit;
 use crate::rules::Coded;
@@ -56,10 +56,19 @@ pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
         return (datum, next);
     }
     if !here.is_ascii_alphanumeric() {
-        return (None, place + 1);
+        return (None, next_start(bytes, place + 1));
     }
-    let end = run_end(bytes, place, ALNUM);
-    if !begins(bytes, place) {
+    let run = cut(bytes, place, bytes.len());
+    let mut digits = 0;
+    let len = run
+        .iter()
+        .take_while(|byte| {
+            digits += usize::from(byte.is_ascii_digit());
+            byte.is_ascii_alphanumeric()
+        })
+        .count();
+    let end = place + len;
+    if !promises(bytes, place, end, digits) || !begins(bytes, place) {
         return (None, end);
     }
     let datum = if here.is_ascii_digit() {
@@ -73,6 +82,25 @@ pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
             .or_else(|| network::mac(bytes, place))
     };
     (datum, datum.map_or(end, |datum| datum.end.max(end)))
+}
+
+/// Whether a run of letters and digits can be or begin a datum: long enough with enough digits, or
+/// joined to another run. Most words and small numbers end here.
+fn promises(bytes: &[u8], place: usize, end: usize, digits: usize) -> bool {
+    let joined = matches!(at(bytes, end), b' ' | b'-' | b'.' | b'/' | b':' | b'<')
+        && at(bytes, end + 1).is_ascii_alphanumeric();
+    match digits {
+        0 => joined && end - place == 2 && at(bytes, end) != b'.',
+        1..=3 => joined && end - place <= 4,
+        _ => true,
+    }
+}
+
+/// The next place where a number may begin.
+fn next_start(bytes: &[u8], from: usize) -> usize {
+    let rest = cut(bytes, from, bytes.len());
+    let starts = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'(');
+    from + rest.iter().position(starts).unwrap_or(rest.len())
 }
 
 /// Reads a stretch with many colons.

@@ -7,6 +7,8 @@ use crate::rules::Coded;
 
 const GROUPS_MAX: usize = 8;
 const DIGITS_MAX: usize = 24;
+/// No number that is looked for goes on behind this many digits.
+const DIGITS_ENOUGH: usize = 19;
 
 /// Digits in groups, joined by single separators.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +47,9 @@ impl Groups {
             (*len, *end) = (place - from, place);
             groups.count += 1;
             let next = at(bytes, place);
+            if total >= DIGITS_ENOUGH {
+                break;
+            }
             if !matches!(next, b' ' | b'-' | b'.' | b'/') || !at(bytes, place + 1).is_ascii_digit()
             {
                 break;
@@ -184,6 +189,38 @@ fn grouped_id(bytes: &[u8], groups: &Groups) -> Option<Datum> {
         return None;
     }
     let datum = |n: usize, coded, base| Some(Datum::new(groups.start, groups.end(n), coded, base));
+    match groups.first() {
+        1 => {
+            let nir =
+                groups.shape(bytes, &[1, 2, 2, 2, 3, 3, 2], b" ") && ids::nir(groups.digits(7));
+            nir.then(|| Datum::new(groups.start, groups.end(7), Coded::IdFrNir, 0.9))
+        }
+        2 => {
+            if groups.shape(bytes, &[2, 3, 3, 4, 2], b"../-") && ids::cnpj(groups.digits(5)) {
+                return datum(5, Coded::IdBrCnpj, 0.9);
+            }
+            let de = groups.shape(bytes, &[2, 3, 3, 3], b" ") && ids::de_tax(groups.digits(4));
+            de.then(|| Datum::new(groups.start, groups.end(4), Coded::IdDeTax, 0.45))
+        }
+        3 => grouped_by_three(bytes, groups),
+        4 if groups.shape_any(bytes, &[4, 4, 4]) => {
+            let digits = groups.digits(3);
+            if digits.first() > Some(&b'1') && verhoeff(digits) {
+                return datum(3, Coded::IdInAadhaar, 0.45);
+            }
+            ids::my_number(digits)
+                .then(|| Datum::new(groups.start, groups.end(3), Coded::IdJpMyNumber, 0.4))
+        }
+        6 if groups.shape(bytes, &[6, 7], b"-") => {
+            let score = ids::rrn(groups.digits(2));
+            (score > 0.0).then(|| Datum::new(groups.start, groups.end(2), Coded::IdKrRrn, score))
+        }
+        _ => None,
+    }
+}
+
+fn grouped_by_three(bytes: &[u8], groups: &Groups) -> Option<Datum> {
+    let datum = |n: usize, coded, base| Some(Datum::new(groups.start, groups.end(n), coded, base));
     if groups.shape(bytes, &[3, 2, 4], b"-") && ids::ssn(groups.digits(3)) {
         return datum(3, Coded::IdUsSsn, 0.7);
     }
@@ -193,32 +230,8 @@ fn grouped_id(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     if groups.shape(bytes, &[3, 3, 3, 2], b"..-") && ids::cpf(groups.digits(4)) {
         return datum(4, Coded::IdBrCpf, 0.9);
     }
-    if groups.shape(bytes, &[2, 3, 3, 4, 2], b"../-") && ids::cnpj(groups.digits(5)) {
-        return datum(5, Coded::IdBrCnpj, 0.9);
-    }
-    if groups.shape(bytes, &[6, 7], b"-") {
-        let score = ids::rrn(groups.digits(2));
-        if score > 0.0 {
-            return datum(2, Coded::IdKrRrn, score);
-        }
-    }
-    if groups.shape(bytes, &[1, 2, 2, 2, 3, 3, 2], b" ") && ids::nir(groups.digits(7)) {
-        return datum(7, Coded::IdFrNir, 0.9);
-    }
-    if groups.shape_any(bytes, &[4, 4, 4]) {
-        let digits = groups.digits(3);
-        if digits.first() > Some(&b'1') && verhoeff(digits) {
-            return datum(3, Coded::IdInAadhaar, 0.45);
-        }
-        if ids::my_number(digits) {
-            return datum(3, Coded::IdJpMyNumber, 0.4);
-        }
-    }
     let spaced = groups.shape(bytes, &[3, 3, 4], b" ");
     let dashed = groups.shape(bytes, &[3, 3, 4], b"-") && !phone::nanp(groups.digits(3));
-    if (spaced || dashed) && ids::nhs(groups.digits(3)) {
-        return datum(3, Coded::IdUkNhs, 0.35);
-    }
-    let de = groups.shape(bytes, &[2, 3, 3, 3], b" ") && ids::de_tax(groups.digits(4));
-    de.then(|| Datum::new(groups.start, groups.end(4), Coded::IdDeTax, 0.45))
+    ((spaced || dashed) && ids::nhs(groups.digits(3)))
+        .then(|| Datum::new(groups.start, groups.end(3), Coded::IdUkNhs, 0.35))
 }

@@ -118,27 +118,31 @@ pub(crate) fn grouped(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     let start = groups.end(0);
     let datum = |n: usize, coded, base| Some(Datum::new(start, groups.end(n), coded, base));
     let any = |lens: &[usize]| groups.shape(bytes, lens, b"-") || groups.shape(bytes, lens, b" ");
-    if any(&[3, 4, 4]) && cn_mobile(groups.digits(3)) {
-        return datum(3, Coded::PhoneCn, 0.9);
+    let landline = |lens: &[usize]| {
+        groups.shape(bytes, lens, b"-")
+            && groups.digits(1).first() == Some(&b'0')
+            && groups.digits(2).get(3) >= Some(&b'1')
+    };
+    match groups.first() {
+        1 if groups.shape(bytes, &[1, 3, 3, 4], b"-") && nanp(groups.digits(4).get(1..)?) => {
+            datum(4, Coded::PhoneNational, 0.65)
+        }
+        2 if any(&[2, 3, 4, 4]) && cn_mobile_with_code(groups.digits(4)) => {
+            datum(4, Coded::PhoneCn, 0.9)
+        }
+        2 if any(&[2, 11]) && cn_mobile_with_code(groups.digits(2)) => {
+            datum(2, Coded::PhoneCn, 0.9)
+        }
+        3 if any(&[3, 4, 4]) && cn_mobile(groups.digits(3)) => datum(3, Coded::PhoneCn, 0.9),
+        3 if (groups.shape(bytes, &[3, 3, 4], b"-") || groups.shape(bytes, &[3, 3, 4], b"."))
+            && nanp(groups.digits(3)) =>
+        {
+            datum(3, Coded::PhoneNational, 0.65)
+        }
+        3 if landline(&[3, 8]) => datum(2, Coded::PhoneNational, 0.55),
+        4 if landline(&[4, 7]) || landline(&[4, 8]) => datum(2, Coded::PhoneNational, 0.55),
+        _ => None,
     }
-    if any(&[2, 3, 4, 4]) && cn_mobile_with_code(groups.digits(4)) {
-        return datum(4, Coded::PhoneCn, 0.9);
-    }
-    if any(&[2, 11]) && cn_mobile_with_code(groups.digits(2)) {
-        return datum(2, Coded::PhoneCn, 0.9);
-    }
-    if (groups.shape(bytes, &[3, 3, 4], b"-") || groups.shape(bytes, &[3, 3, 4], b"."))
-        && nanp(groups.digits(3))
-    {
-        return datum(3, Coded::PhoneNational, 0.65);
-    }
-    if groups.shape(bytes, &[1, 3, 3, 4], b"-") && nanp(groups.digits(4).get(1..)?) {
-        return datum(4, Coded::PhoneNational, 0.65);
-    }
-    let landline =
-        [&[3usize, 8], &[4, 7], &[4, 8]].iter().any(|lens| groups.shape(bytes, *lens, b"-"));
-    (landline && groups.digits(1).first() == Some(&b'0') && groups.digits(2).get(3) >= Some(&b'1'))
-        .then(|| Datum::new(start, groups.end(2), Coded::PhoneNational, 0.55))
 }
 
 const CUES: &[&str] = &[
