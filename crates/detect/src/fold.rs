@@ -28,7 +28,7 @@ pub(crate) struct Folded<'a> {
 impl<'a> Folded<'a> {
     /// Folds a text.
     pub(crate) fn of(text: &'a str) -> Self {
-        if text.is_ascii() || !text.chars().any(changes) {
+        if text.is_ascii() || !any_changes(text) {
             return Self { text: Cow::Borrowed(text), changes: Vec::new() };
         }
         Self::copy(text.as_bytes())
@@ -94,6 +94,33 @@ impl<'a> Folded<'a> {
         }
         change.original.1 + (place - change.folded.1)
     }
+}
+
+/// Whether folding changes any character: ASCII and the ideographs of ordinary Chinese are passed over
+/// without being decoded.
+fn any_changes(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut place = 0;
+    while let Some(byte) = bytes.get(place) {
+        match byte {
+            0..=0x7F => {
+                let rest = bytes.get(place..).unwrap_or(&[]);
+                let blocks = rest.chunks_exact(16).take_while(|block| block.is_ascii()).count();
+                place += (blocks * 16).max(1);
+            }
+            0xE4..=0xE9 => place += 3,
+            _ => {
+                let Some(char) = text.get(place..).and_then(|rest| rest.chars().next()) else {
+                    break;
+                };
+                if changes(char) {
+                    return true;
+                }
+                place += char.len_utf8();
+            }
+        }
+    }
+    false
 }
 
 /// Whether folding changes the character.

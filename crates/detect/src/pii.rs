@@ -71,6 +71,10 @@ pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
     if !promises(bytes, place, end, digits) || !begins(bytes, place) {
         return (None, end);
     }
+    // `2026-11-30`: the commonest number in logs is a date, and no datum begins with one.
+    if digits == 4 && len == 4 && is_date(cut(bytes, place, place + 10)) {
+        return (None, place + 10);
+    }
     let datum = if here.is_ascii_digit() {
         network::ipv4(bytes, place)
             .or_else(|| network::mac(bytes, place))
@@ -84,14 +88,28 @@ pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
     (datum, datum.map_or(end, |datum| datum.end.max(end)))
 }
 
+/// `dddd-dd-dd` with a month and a day.
+fn is_date(text: &[u8]) -> bool {
+    match text {
+        [_, _, _, _, b'-', b'0' | b'1', b'0'..=b'9', b'-', b'0'..=b'3', b'0'..=b'9'] => true,
+        _ => false,
+    }
+}
+
 /// Whether a run of letters and digits can be or begin a datum: long enough with enough digits, or
 /// joined to another run. Most words and small numbers end here.
 fn promises(bytes: &[u8], place: usize, end: usize, digits: usize) -> bool {
-    let joined = matches!(at(bytes, end), b' ' | b'-' | b'.' | b'/' | b':' | b'<')
-        && at(bytes, end + 1).is_ascii_alphanumeric();
-    match digits {
-        0 => joined && end - place == 2 && at(bytes, end) != b'.',
-        1..=3 => joined && end - place <= 4,
+    let next = at(bytes, end);
+    let joined = at(bytes, end + 1).is_ascii_alphanumeric();
+    match (digits, end - place) {
+        // `AB 12 34 56 C`, `ab-cd-...`, `ab:cd:...`
+        (0, 2) => joined && matches!(next, b' ' | b'-' | b':'),
+        (0, _) => false,
+        (1..=3, 1..=4) => {
+            let pair = end - place == 2 && next == b':';
+            joined && (pair || matches!(next, b' ' | b'-' | b'.' | b'/'))
+        }
+        (1..=3, _) => false,
         _ => true,
     }
 }
@@ -106,11 +124,16 @@ fn next_start(bytes: &[u8], from: usize) -> usize {
 /// Reads a stretch with many colons.
 pub(crate) fn colons(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
     let here = at(bytes, place);
-    if !(here.is_ascii_hexdigit() || here == b':') || !begins(bytes, place) {
+    if !here.is_ascii_alphanumeric() && here != b':' {
         return (None, place + 1);
     }
+    let run = run_end(bytes, place, ALNUM);
+    let grouped = here == b':' || run - place <= 4 && at(bytes, run) == b':';
+    if !grouped || !(here.is_ascii_hexdigit() || here == b':') || !begins(bytes, place) {
+        return (None, run.max(place + 1));
+    }
     let datum = network::mac(bytes, place).or_else(|| network::ipv6(bytes, place));
-    let next = datum.map_or_else(|| run_end(bytes, place, ALNUM).max(place + 1), |datum| datum.end);
+    let next = datum.map_or(run.max(place + 1), |datum| datum.end);
     (datum, next)
 }
 

@@ -73,9 +73,14 @@ impl Prefilter {
             let Ok(index) = u16::try_from(index) else { break };
             let bytes = &keyword.bytes;
             if let [a, b, c] = **bytes {
-                // The fourth byte may be anything printable: both halves of folded ASCII.
+                // The fourth byte: what a token goes on with, or what may follow a word that stands for
+                // itself. (`|` with 0x20 makes `_` 0x7F.)
                 let entry = Entry { keyword: index, offset: 0 };
-                let fourths = (0x20..0x40u8).chain(0x60..0x80);
+                let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | 0x7F);
+                let exact = keyword.exact;
+                let fourths = (0x20..0x40u8)
+                    .chain(0x60..0x80)
+                    .filter(|byte| if exact { token(byte) } else { !byte.is_ascii_alphabetic() });
                 grams.extend(fourths.map(|d| (u32::from_le_bytes([a, b, c, d]) | FOLD, entry)));
                 continue;
             }

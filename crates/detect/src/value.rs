@@ -227,15 +227,14 @@ fn contains(hay: &[u8], needle: &[u8]) -> bool {
 
 /// How sure it is that `value` is a secret of that strength; `None`: it is none.
 pub(crate) fn assess(value: &[u8], next: u8, strength: Strength, written: Written) -> Option<f32> {
-    if is_placeholder(value) || is_reference(value, next, written) {
-        return None;
-    }
     let classes = Classes::of(value);
-    match strength {
+    let score = match strength {
         Strength::Password => assess_password(value, classes, written),
         Strength::Secret => assess_secret(value, classes, written),
         Strength::Weak => assess_weak(value, classes),
-    }
+    }?;
+    // The dearest question comes last.
+    (!is_reference(value, next, written) && !is_placeholder(value)).then_some(score)
 }
 
 /// Code and links: a call, a member of something, a path, an address.

@@ -156,7 +156,7 @@ pub(crate) fn alphanumeric(bytes: &[u8], start: usize, end: usize) -> Option<Dat
             })
     };
     if !ends(bytes, end) {
-        return spaced_nino(bytes, start).or_else(|| mrz(bytes, start));
+        return spaced(bytes, start, end);
     }
     match id.len() {
         9 if shape(b"AA999999A") && nino(id) => datum(Coded::IdUkNino, 0.7),
@@ -170,8 +170,16 @@ pub(crate) fn alphanumeric(bytes: &[u8], start: usize, end: usize) -> Option<Dat
         }
         16 if codice_fiscale(id) => datum(Coded::IdItCodiceFiscale, 0.95),
         18 => resident_cn(bytes, start),
-        _ => spaced_nino(bytes, start).or_else(|| mrz(bytes, start)),
+        _ => spaced(bytes, start, end),
     }
+}
+
+/// Identity numbers that are more than one run.
+fn spaced(bytes: &[u8], start: usize, end: usize) -> Option<Datum> {
+    if end - start == 2 {
+        return spaced_nino(bytes, start);
+    }
+    if at(bytes, end) == b'<' || end - start >= 40 { mrz(bytes, start) } else { None }
 }
 
 /// UK national insurance number: prefixes that are not used.
