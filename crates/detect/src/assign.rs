@@ -252,7 +252,7 @@ impl Reader<'_> {
             return None;
         }
         let written = self.written(name, operator);
-        let value = self.bare(operator, written)?;
+        let value = self.bare(name, operator, written)?;
         Some((value, written))
     }
 
@@ -291,7 +291,25 @@ impl Reader<'_> {
             let head = cut(self.bytes, name.0.saturating_sub(120), name.0);
             crate::ascii::find_folded(head, b"login ").is_some()
         };
-        flag || netrc
+        flag || netrc || self.looks_made()
+    }
+
+    /// Behind a bare blank (a comment, prose) only what hardly is a word: classes of characters change
+    /// all the time.
+    fn looks_made(&self) -> bool {
+        let rest = cut(self.bytes, self.at, self.at + 64);
+        let len = rest.iter().take_while(|byte| byte.is_ascii_graphic()).count();
+        let word = cut(rest, 0, len);
+        let class = |byte: u8| match byte {
+            b'a'..=b'z' => 0u8,
+            b'A'..=b'Z' => 1,
+            b'0'..=b'9' => 2,
+            _ => 3,
+        };
+        let changes =
+            word.windows(2).filter(|pair| matches!(pair, [a, b] if class(*a) != class(*b))).count();
+        let mixed = word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic);
+        len >= 8 && mixed && changes * 5 >= len * 2
     }
 
     fn written(&self, name: (usize, usize), operator: Operator) -> Written {
@@ -345,18 +363,25 @@ impl Reader<'_> {
         None
     }
 
-    fn bare(&mut self, operator: Operator, written: Written) -> Option<(usize, usize)> {
+    fn bare(
+        &mut self,
+        name: (usize, usize),
+        operator: Operator,
+        written: Written,
+    ) -> Option<(usize, usize)> {
         for scheme in ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token "] {
             if self.starts(scheme) {
                 self.at += scheme.len();
             }
         }
         let open = self.at;
+        let query = operator == Operator::Equals { spaced: false }
+            && matches!(before(self.bytes, name.0), b'?' | b'&');
         let whole = operator == (Operator::Equals { spaced: false }) && written == Written::Literal;
         let ends = |byte: u8| match byte {
             0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | 0x7f.. => true,
             b'<' | b'>' => true,
-            b'&' | b'#' => whole,
+            b'&' | b'#' => query,
             b',' | b';' | b')' | b'}' | b']' | b'|' | b'{' | b'[' => {
                 !whole || matches!(byte, b'}' | b']' | b',')
             }
