@@ -131,6 +131,7 @@ impl Reader<'_> {
                 let spaced = blanks > 0 || matches!(self.peek(), b' ' | b'\t');
                 Operator::Equals { spaced }
             }
+            (b':', b':') => return None,
             (b':', _) => {
                 self.at += 1;
                 self.typed().unwrap_or(Operator::Colon)
@@ -139,6 +140,8 @@ impl Reader<'_> {
                 self.at += "：".len();
                 Operator::Colon
             }
+            // `password, and` is prose; `'password', 'x'` and `password,x` are rows.
+            (b',' | b';', b' ') if !self.quoted_name => return None,
             (b',' | b'|' | b';', _) => {
                 self.at += 1;
                 Operator::Neighbour
@@ -244,6 +247,11 @@ impl Reader<'_> {
             self.at += 1;
         }
         let quote = at(self.bytes, self.at + slashes);
+        let loose = matches!(operator, Operator::Space | Operator::Neighbour);
+        // Behind a mere blank or comma, backticks quote code in prose.
+        if loose && (quote == b'`' || quote == b'-') {
+            return None;
+        }
         if matches!(quote, b'"' | b'\'' | b'`') {
             let open = self.at + slashes + 1;
             return self.quoted(open, quote, slashes).map(|value| (value, Written::Quoted));

@@ -149,9 +149,8 @@ fn begins(bytes: &[u8], place: usize) -> bool {
     match previous {
         b'_' => false,
         b'.' => !second.is_ascii_digit(),
-        b'-' | b':' => {
-            !second.is_ascii_hexdigit() || previous == b':' && !at(bytes, place).is_ascii_hexdigit()
-        }
+        b'-' => !second.is_ascii_alphanumeric(),
+        b':' => !second.is_ascii_hexdigit() || !at(bytes, place).is_ascii_hexdigit(),
         _ => crate::ascii::opens_token(bytes, place),
     }
 }

@@ -162,6 +162,25 @@ const WORDS: &[&str] = &[
     "bool",
     "boolean",
     "varchar",
+    "u8",
+    "u32",
+    "u64",
+    "i32",
+    "i64",
+    "__u8",
+    "__u16",
+    "__u32",
+    "__u64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
     "char",
     "object",
     "number",
@@ -247,19 +266,30 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
     if value.starts_with(b"./") || value.starts_with(b"~/") || value.starts_with(b"../") {
         return true;
     }
-    if written != Written::Bare {
+    if written == Written::Quoted {
         return false;
     }
-    let call =
-        next == b'(' || contains(value, b"(") || contains(value, b"::") || contains(value, b"->");
+    let call = next == b'(' || value.ends_with(b"(") || contains(value, b"::");
+    let sign = matches!(value.first(), Some(b'&' | b'*')) && at(value, 1).is_ascii_lowercase();
     let member = contains(value, b".")
+        && value.len() < 64
         && value.split(|byte| *byte == b'.').all(|part| {
             part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
                 && part.iter().all(|byte| is_word(*byte))
-        })
-        && value.len() < 64;
-    call || member || matches!(value.first(), Some(b'&' | b'*' | b'@' | b'!' | b'-' | b'+'))
+        });
+    let named = value.iter().all(|byte| is_word(*byte) || *byte == b'.')
+        && NAMES_OF_SECRETS.iter().any(|word| find_folded(value, word).is_some());
+    if call || sign || member && named {
+        return true;
+    }
+    let code = contains(value, b"(") || contains(value, b"->");
+    written == Written::Bare
+        && (code
+            || member
+            || matches!(value.first(), Some(b'&' | b'*' | b'@' | b'!' | b'-' | b'+')))
 }
+
+const NAMES_OF_SECRETS: [&[u8]; 6] = [b"token", b"secret", b"passw", b"pwd", b"cred", b"auth"];
 
 fn assess_password(value: &[u8], classes: Classes, written: Written) -> Option<f32> {
     if value.len() < 4 || value.len() > 256 {
@@ -304,7 +334,12 @@ fn assess_secret(value: &[u8], classes: Classes, written: Written) -> Option<f32
     if value.len() < least || classes.space > 0 || !value.is_ascii() {
         return None;
     }
-    if classes.letters() == 0 && value.len() < 12 || looks_named(value) || is_stamp(value) {
+    // `TokenStream2`: a name that speaks of secrets is none.
+    let named = value.iter().all(|byte| is_word(*byte))
+        && value.len() < 24
+        && NAMES_OF_SECRETS.iter().any(|word| find_folded(value, word).is_some());
+    if named || classes.letters() == 0 && value.len() < 12 || looks_named(value) || is_stamp(value)
+    {
         return None;
     }
     let bits = entropy(value);
