@@ -131,11 +131,33 @@ pub(crate) fn has_word(hay: &[u8], word: &[u8]) -> bool {
     false
 }
 
+/// Which letters a text has: a bit each, and one for everything that is not ASCII.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Letters(u32);
+
+impl Letters {
+    pub(crate) fn of(text: &[u8]) -> Self {
+        Self(text.iter().fold(0, |bits, byte| bits | Self::bit(*byte)))
+    }
+
+    fn bit(byte: u8) -> u32 {
+        match byte | 0x20 {
+            letter @ b'a'..=b'z' => 1 << (letter - b'a'),
+            0x80.. => 1 << 31,
+            _ => 0,
+        }
+    }
+
+    /// Whether a word can stand in the text, by its first letter.
+    pub(crate) fn may_hold(self, word: &[u8]) -> bool {
+        word.first().is_some_and(|first| self.0 & Self::bit(*first) != 0)
+    }
+}
+
 /// Whether any of the words stands in `hay` as [`has_word`] says.
 pub(crate) fn has_any_word(hay: &[u8], words: &[&str]) -> bool {
-    // Most windows hold no letter at all, or none that a word begins with.
-    let letters = hay.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80);
-    letters && words.iter().any(|word| has_word(hay, word.as_bytes()))
+    let letters = Letters::of(hay);
+    words.iter().any(|word| letters.may_hold(word.as_bytes()) && has_word(hay, word.as_bytes()))
 }
 
 /// The nearest character boundary at or before `at`.

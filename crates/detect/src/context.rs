@@ -4,7 +4,7 @@
 //! or in the name of the JSON key that holds the value. The lists are short on purpose: a word is in
 //! them because the datum is ambiguous without it.
 
-use crate::ascii::{cut, find_folded, has_word};
+use crate::ascii::{cut, find_folded, has_any_word};
 use crate::rules::Coded;
 
 /// How far to the left a word counts, in bytes.
@@ -180,15 +180,17 @@ pub(crate) fn score(
     // Context ends with the line: the line above speaks of something else.
     let left = memchr::memrchr(b'\n', left).map_or(left, |line| cut(left, line + 1, left.len()));
     let right = cut(bytes, end, (end + RIGHT_BYTES).min(bytes.len()));
-    let stands = |word: &&str| {
+    let in_key = |word: &&str| {
         let word = word.as_bytes();
-        has_word(left, word)
-            || has_word(right, word)
-            || (word.len() > 3 || !key.is_ascii() || key.len() < 8)
-                && find_folded(key, word).is_some()
+        (word.len() > 3 || !key.is_ascii() || key.len() < 8) && find_folded(key, word).is_some()
     };
-    let raise = if words.raise.iter().any(&stands) { RAISE } else { 0.0 };
+    let stands = |list: &[&str]| {
+        has_any_word(left, list)
+            || has_any_word(right, list)
+            || !key.is_empty() && list.iter().any(in_key)
+    };
+    let raise = if stands(words.raise) { RAISE } else { 0.0 };
     // What speaks for the datum outweighs what speaks against it.
-    let lower = if raise == 0.0 && words.lower.iter().any(stands) { LOWER } else { 0.0 };
+    let lower = if raise == 0.0 && stands(words.lower) { LOWER } else { 0.0 };
     (base + raise - lower).clamp(0.0, 0.99)
 }

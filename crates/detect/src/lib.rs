@@ -21,6 +21,7 @@ mod model;
 mod names;
 mod pattern;
 mod pii;
+mod pipe;
 mod prefilter;
 mod redact;
 mod rule;

@@ -90,10 +90,7 @@ pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
 
 /// `dddd-dd-dd` with a month and a day.
 fn is_date(text: &[u8]) -> bool {
-    match text {
-        [_, _, _, _, b'-', b'0' | b'1', b'0'..=b'9', b'-', b'0'..=b'3', b'0'..=b'9'] => true,
-        _ => false,
-    }
+    matches!(text, [_, _, _, _, b'-', b'0' | b'1', b'0'..=b'9', b'-', b'0'..=b'3', b'0'..=b'9'])
 }
 
 /// Whether a run of letters and digits can be or begin a datum: long enough with enough digits, or

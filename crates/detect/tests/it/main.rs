@@ -9,6 +9,7 @@ mod contexts;
 mod examples;
 mod governance;
 mod hiding;
+mod hostile;
 mod json;
 mod masks;
 mod streams;

@@ -204,3 +204,18 @@ proptest! {
         proptest::prop_assert_eq!(out, expected);
     }
 }
+
+#[test]
+fn a_pipe_masks_what_passes_and_tells_of_it() {
+    let redactor = redactor();
+    let text = "one\ncall 13812345678\n".repeat(20_000);
+    let mut out = Vec::new();
+    let mut lines = Vec::new();
+    redactor
+        .pipe(&mut text.as_bytes(), &mut out, StreamFormat::Text, &Context::default(), |finding| {
+            lines.push(finding.line)
+        })
+        .unwrap();
+    assert_eq!(out, "one\ncall [PHONE]\n".repeat(20_000).into_bytes());
+    assert_eq!((lines.len(), lines[0], lines[19_999]), (20_000, 2, 40_000));
+}
