@@ -63,7 +63,26 @@ fn main() {
         let (large50, large99) = latency(&detector, text, CHUNK_BYTES);
         println!("{name:<22} {small50:>10.1} {small99:>10.1} {large50:>10.1} {large99:>10.1}");
     }
+    opened(&detector);
     first_scans();
+}
+
+/// Documents that are JSON as a whole: every string is opened and looked at with its key.
+fn opened(detector: &Detector) {
+    let documents: Vec<String> = (0..64).map(|_| json()).collect();
+    let best: Duration = documents
+        .iter()
+        .map(|document| {
+            let once = |_| {
+                let start = Instant::now();
+                black_box(detector.inspect(black_box(document), &Context::default()));
+                start.elapsed()
+            };
+            (0..ROUNDS).map(once).min().unwrap_or_default()
+        })
+        .sum();
+    let bytes: usize = documents.iter().map(String::len).sum();
+    println!("\nJSON documents opened: {:.0} MB/s", bytes as f64 / 1e6 / best.as_secs_f64());
 }
 
 fn chunks_of(text: &str, size: usize) -> Vec<&str> {

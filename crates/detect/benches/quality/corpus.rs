@@ -117,26 +117,7 @@ fn iban(dice: &mut Dice) -> String {
 
 fn national_id(dice: &mut Dice) -> (String, &'static str) {
     match dice.below(7) {
-        0 => {
-            let body = format!(
-                "{}{}{:02}{:02}{}",
-                dice.pick(&["110105", "310104", "440305", "510107"]),
-                1950 + dice.below(55),
-                1 + dice.below(12),
-                1 + dice.below(28),
-                dice.digits(3)
-            );
-            let weights = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
-            let sum: u64 =
-                body.chars().zip(weights).map(|(char, weight)| value(char) * weight).sum();
-            (
-                format!(
-                    "{body}{}",
-                    ["1", "0", "X", "9", "8", "7", "6", "5", "4", "3", "2"][(sum % 11) as usize]
-                ),
-                "身份证号",
-            )
-        }
+        0 => (id_cn(dice), "身份证号"),
         1 => (
             format!(
                 "{:03}-{:02}-{:04}",
@@ -146,23 +127,16 @@ fn national_id(dice: &mut Dice) -> (String, &'static str) {
             ),
             "SSN",
         ),
-        2 => (
-            format!(
-                "{}{}{}",
-                dice.pick(&["AB", "CE", "JG", "PW"]),
-                dice.digits(6),
-                dice.pick(&["A", "B", "C", "D"])
-            ),
-            "National Insurance no.",
-        ),
+        2 => {
+            let prefix = dice.pick(&["AB", "CE", "JG", "PW"]);
+            (
+                format!("{prefix}{}{}", dice.digits(6), dice.pick(&["A", "B", "C", "D"])),
+                "National Insurance no.",
+            )
+        }
         3 => {
-            let body = format!(
-                "{}{:02}{:02}75{}",
-                1 + dice.below(2),
-                40 + dice.below(60),
-                1 + dice.below(12),
-                dice.digits(6)
-            );
+            let birth = format!("{:02}{:02}", 40 + dice.below(60), 1 + dice.below(12));
+            let body = format!("{}{birth}75{}", 1 + dice.below(2), dice.digits(6));
             let number: u64 = body.parse().unwrap();
             (format!("{body}{:02}", 97 - number % 97), "NIR")
         }
@@ -173,27 +147,36 @@ fn national_id(dice: &mut Dice) -> (String, &'static str) {
                 "DNI",
             )
         }
-        5 => {
-            let mut digits: Vec<u64> = (0..9).map(|_| dice.below(10)).collect();
-            for _ in 0..2 {
-                let len = digits.len() as u64;
-                let sum: u64 =
-                    digits.iter().enumerate().map(|(i, digit)| digit * (len + 1 - i as u64)).sum();
-                digits.push(sum * 10 % 11 % 10);
-            }
-            let text: String = digits.iter().map(u64::to_string).collect();
-            (format!("{}.{}.{}-{}", &text[..3], &text[3..6], &text[6..9], &text[9..]), "CPF")
-        }
+        5 => (cpf(dice), "CPF"),
         _ => {
             let digits = dice.digits(7);
-            let sum: u64 = digits
-                .chars()
-                .zip([2, 7, 6, 5, 4, 3, 2])
-                .map(|(char, weight)| value(char) * weight)
-                .sum();
+            let weighted = digits.chars().zip([2, 7, 6, 5, 4, 3, 2]);
+            let sum: u64 = weighted.map(|(char, weight)| value(char) * weight).sum();
             (format!("S{digits}{}", &"JZIHGFEDCBA"[(sum % 11) as usize..][..1]), "NRIC")
         }
     }
+}
+
+fn id_cn(dice: &mut Dice) -> String {
+    let region = dice.pick(&["110105", "310104", "440305", "510107"]);
+    let birth =
+        format!("{}{:02}{:02}", 1950 + dice.below(55), 1 + dice.below(12), 1 + dice.below(28));
+    let body = format!("{region}{birth}{}", dice.digits(3));
+    let weights = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
+    let sum: u64 = body.chars().zip(weights).map(|(char, weight)| value(char) * weight).sum();
+    format!("{body}{}", &"10X98765432"[(sum % 11) as usize..][..1])
+}
+
+fn cpf(dice: &mut Dice) -> String {
+    let mut digits: Vec<u64> = (0..9).map(|_| dice.below(10)).collect();
+    for _ in 0..2 {
+        let len = digits.len() as u64;
+        let sum: u64 =
+            digits.iter().enumerate().map(|(i, digit)| digit * (len + 1 - i as u64)).sum();
+        digits.push(sum * 10 % 11 % 10);
+    }
+    let text: String = digits.iter().map(u64::to_string).collect();
+    format!("{}.{}.{}-{}", &text[..3], &text[3..6], &text[6..9], &text[9..])
 }
 
 fn phone(dice: &mut Dice) -> (String, &'static str) {
@@ -308,123 +291,103 @@ const KEYS: &[&str] = &[
     "authToken",
 ];
 
+type Line = (String, Option<Label>);
+
 /// One line and its label.
-fn datum_line(dice: &mut Dice, tokens: &[&'static Rule]) -> (String, Option<Label>) {
-    let mut frame = "prose";
-    let prefix = |before: String, datum: String, after: &str, kind: Kind, frame: &'static str| {
-        let label = Label { start: before.len(), end: before.len() + datum.len(), kind, frame };
-        (format!("{before}{datum}{after}"), Some(label))
-    };
+fn datum_line(dice: &mut Dice, tokens: &[&'static Rule]) -> Line {
     match dice.below(14) {
-        0..=2 => {
-            let rule = tokens[dice.below(tokens.len() as u64) as usize];
-            let Some(token) = rule.sample(dice.next()) else { return (String::new(), None) };
-            let (name, template) = if dice.below(2) == 0 {
-                HARD[dice.below(HARD.len() as u64) as usize]
-            } else {
-                PLAIN[dice.below(PLAIN.len() as u64) as usize]
-            };
-            frame = name;
-            let key = dice.pick(&["value", "setting_7", "credential"]);
-            framed(template, key, &token, Kind::Secret, frame)
-        }
-        3 | 4 => {
-            let key = dice.pick(KEYS);
-            let (name, template) = if dice.below(2) == 0 {
-                HARD[dice.below(HARD.len() as u64) as usize]
-            } else {
-                PLAIN[dice.below(PLAIN.len() as u64) as usize]
-            };
-            let secret = password(dice);
-            framed(template, key, &secret, Kind::Password, name)
-        }
-        5 => {
+        0..=4 => secret_line(dice, tokens),
+        5..=9 => number_line(dice),
+        10..=11 => context_line(dice),
+        _ => person_line(dice),
+    }
+}
+
+fn line(before: &str, datum: &str, after: &str, kind: Kind) -> Line {
+    let label =
+        Label { start: before.len(), end: before.len() + datum.len(), kind, frame: "prose" };
+    (format!("{before}{datum}{after}"), Some(label))
+}
+
+fn secret_line(dice: &mut Dice, tokens: &[&'static Rule]) -> Line {
+    let frames = if dice.below(2) == 0 { HARD } else { PLAIN };
+    let (name, template) = frames[dice.below(frames.len() as u64) as usize];
+    if dice.below(5) < 2 {
+        let key = dice.pick(KEYS);
+        return framed(template, key, &password(dice), Kind::Password, name);
+    }
+    let rule = tokens[dice.below(tokens.len() as u64) as usize];
+    let Some(token) = rule.sample(dice.next()) else { return (String::new(), None) };
+    let key = dice.pick(&["value", "setting_7", "credential"]);
+    framed(template, key, &token, Kind::Secret, name)
+}
+
+fn number_line(dice: &mut Dice) -> Line {
+    match dice.below(5) {
+        0 => {
             let local = dice.pick(&["t.whitfield", "sales+eu", "li.wei88", "info", "o_dunne"]);
             let host = dice.pick(&["corp-mail.net", "uni.edu.cn", "firma.de", "startup.io"]);
-            prefix(
-                dice.pick(&["please write to ", "From: ", "邮箱：", "contact="]).to_owned(),
-                format!("{local}@{host}"),
-                "",
-                Kind::Email,
-                frame,
-            )
+            let before = dice.pick(&["please write to ", "From: ", "邮箱：", "contact="]);
+            line(before, &format!("{local}@{host}"), "", Kind::Email)
         }
-        6 => {
+        1 => {
             let (number, word) = phone(dice);
-            prefix(format!("{word}: "), number, " after six", Kind::Phone, frame)
+            line(&format!("{word}: "), &number, " after six", Kind::Phone)
         }
-        7 => prefix(
-            dice.pick(&["paid with ", "card number ", "charged "]).to_owned(),
-            card(dice),
-            " today",
-            Kind::Card,
-            frame,
-        ),
-        8 => prefix("transfer to ".to_owned(), iban(dice), " please", Kind::Iban, frame),
-        9 => {
-            let (number, word) = national_id(dice);
-            prefix(format!("{word} "), number, " on file", Kind::NationalId, frame)
+        2 => {
+            let before = dice.pick(&["paid with ", "card number ", "charged "]);
+            line(before, &card(dice), " today", Kind::Card)
         }
-        10 => match dice.below(3) {
-            0 => prefix(
-                "client ".to_owned(),
-                format!(
-                    "{}.{}.{}.{}",
-                    80 + dice.below(20),
-                    40 + dice.below(200),
-                    dice.below(255),
-                    1 + dice.below(254)
-                ),
-                " connected",
-                Kind::IpAddress,
-                frame,
-            ),
-            1 => prefix(
-                "ether ".to_owned(),
-                (0..6).map(|_| format!("{:02x}", dice.below(256))).collect::<Vec<_>>().join(":"),
-                " up",
-                Kind::MacAddress,
-                frame,
-            ),
-            _ => prefix(
-                "born on ".to_owned(),
-                format!(
-                    "{}-{:02}-{:02}",
-                    1950 + dice.below(50),
-                    1 + dice.below(12),
-                    1 + dice.below(28)
-                ),
-                "",
-                Kind::BirthDate,
-                frame,
-            ),
-        },
-        11 => prefix(
-            "address: ".to_owned(),
-            format!(
-                "{} {} Street, {}",
-                1 + dice.below(300),
-                dice.pick(&["Mill", "Oak", "Harbour"]),
-                dice.pick(&["Leeds", "Dover", "Bath"])
-            ),
-            "",
-            Kind::Address,
-            frame,
-        ),
-        12 => {
-            let cue = dice.pick(&["Dear ", "", "name: ", "Mr. ", "we met "]);
-            prefix(cue.to_owned(), person(dice), " yesterday", Kind::Person, frame)
-        }
+        3 => line("transfer to ", &iban(dice), " please", Kind::Iban),
         _ => {
-            let (before, after) = [
-                ("联系人：", "，请尽快联系"),
-                ("", "先生您好"),
-                ("今天见到了", "。"),
-                ("姓名 ", ""),
-            ][dice.below(4) as usize];
-            prefix(before.to_owned(), dice.pick(ZH).to_owned(), after, Kind::Person, frame)
+            let (number, word) = national_id(dice);
+            line(&format!("{word} "), &number, " on file", Kind::NationalId)
         }
     }
+}
+
+fn context_line(dice: &mut Dice) -> Line {
+    match dice.below(6) {
+        0 => {
+            let (a, b, c, d) =
+                (80 + dice.below(20), 40 + dice.below(200), dice.below(255), 1 + dice.below(254));
+            line("client ", &format!("{a}.{b}.{c}.{d}"), " connected", Kind::IpAddress)
+        }
+        1 => {
+            let pairs: Vec<String> = (0..6).map(|_| format!("{:02x}", dice.below(256))).collect();
+            line("ether ", &pairs.join(":"), " up", Kind::MacAddress)
+        }
+        2 => {
+            let date = format!(
+                "{}-{:02}-{:02}",
+                1950 + dice.below(50),
+                1 + dice.below(12),
+                1 + dice.below(28)
+            );
+            line("born on ", &date, "", Kind::BirthDate)
+        }
+        _ => {
+            let street = dice.pick(&["Mill", "Oak", "Harbour"]);
+            let city = dice.pick(&["Leeds", "Dover", "Bath"]);
+            line(
+                "address: ",
+                &format!("{} {street} Street, {city}", 1 + dice.below(300)),
+                "",
+                Kind::Address,
+            )
+        }
+    }
+}
+
+fn person_line(dice: &mut Dice) -> Line {
+    if dice.below(2) == 0 {
+        let cue = dice.pick(&["Dear ", "", "name: ", "Mr. ", "we met "]);
+        return line(cue, &person(dice), " yesterday", Kind::Person);
+    }
+    let frames =
+        [("联系人：", "，请尽快联系"), ("", "先生您好"), ("今天见到了", "。"), ("姓名 ", "")];
+    let (before, after) = frames[dice.below(4) as usize];
+    line(before, dice.pick(ZH), after, Kind::Person)
 }
 
 fn framed(
@@ -459,9 +422,9 @@ pub(crate) fn decoy(dice: &mut Dice, class: &str) -> String {
     match class {
         "uuid" => {
             let hex = dice.from(HEX, 32);
+            let word = dice.pick(&["request", "id:", "trace_id ="]);
             format!(
-                "{} {}-{}-4{}-a{}-{}",
-                dice.pick(&["request", "id:", "trace_id ="]),
+                "{word} {}-{}-4{}-a{}-{}",
                 &hex[..8],
                 &hex[8..12],
                 &hex[13..16],
@@ -477,69 +440,49 @@ pub(crate) fn decoy(dice: &mut Dice, class: &str) -> String {
                 dice.from(HEX, len)
             )
         }
-        "epoch" => format!(
-            "at {} for {} ms",
-            1_600_000_000 + dice.below(200_000_000),
-            1_600_000_000_000 + dice.below(200_000_000_000)
-        ),
-        "stamp" => format!(
-            "migrations/2024{:02}{:02}{:02}{:02}{:02}_add_index.sql",
-            1 + dice.below(12),
-            1 + dice.below(28),
-            dice.below(24),
-            dice.below(60),
-            dice.below(60)
-        ),
-        "version" => format!(
-            "{} {}.{}.{}.{}",
-            dice.pick(&["version", "Chrome", "upgrade to", "release"]),
-            dice.below(20),
-            dice.below(30),
-            dice.below(20),
-            dice.below(20)
-        ),
         "integrity" => format!("\"integrity\": \"sha512-{}==\",", dice.from(ALNUM, 86)),
-        "placeholder" => format!(
-            "{} = {}",
-            dice.pick(KEYS),
-            dice.pick(&[
-                "YOUR_API_KEY",
-                "\"<secret>\"",
-                "${SECRET}",
-                "changeme",
-                "\"xxxxxxxx\"",
-                "os.environ[\"TOKEN\"]",
-                "\"********\""
-            ])
-        ),
-        "order number" => {
-            format!("{} {} was shipped", dice.pick(&["order", "invoice", "ticket"]), {
-                let len = 9 + dice.below(5);
-                dice.digits(len)
-            })
-        }
         "image" => {
             format!("<img src=\"data:image/png;base64,iVBORw0KGgo{}\">", dice.from(ALNUM, 200))
         }
-        "code" => dice
-            .pick(&[
-                "let token = self.lexer.next_token()?;",
-                "if password != confirm_password { return Err(Mismatch); }",
-                "for (key, value) in map.iter_mut() {",
-                "const MAX_TOKENS: usize = 4096;",
-                "def get_secret(name: str, key: str = None) -> Secret:",
-                "public static final String PASSWORD_FIELD = \"password\";",
-                "auth = HTTPBasicAuth(user, get_password())",
-                "assert response.headers[\"authorization\"] is None",
-                "primary_key = Column(Integer, primary_key=True)",
-                "secretKeyRef: {name: db-secret, key: password}",
-            ])
-            .to_owned(),
-        "private ip" => format!(
-            "listening on {}:{}",
-            dice.pick(&["127.0.0.1", "10.1.2.3", "192.168.0.10", "0.0.0.0"]),
-            1000 + dice.below(60000)
-        ),
+        "code" => dice.pick(CODE).to_owned(),
+        "placeholder" => format!("{} = {}", dice.pick(KEYS), dice.pick(FILL_INS)),
+        _ => number_decoy(dice, class),
+    }
+}
+
+fn number_decoy(dice: &mut Dice, class: &str) -> String {
+    match class {
+        "epoch" => {
+            let seconds = 1_600_000_000 + dice.below(200_000_000);
+            format!("at {seconds} for {} ms", 1_600_000_000_000 + dice.below(200_000_000_000))
+        }
+        "stamp" => {
+            let day = format!("2024{:02}{:02}", 1 + dice.below(12), 1 + dice.below(28));
+            let time = format!("{:02}{:02}{:02}", dice.below(24), dice.below(60), dice.below(60));
+            format!("migrations/{day}{time}_add_index.sql")
+        }
+        "version" => {
+            let word = dice.pick(&["version", "Chrome", "upgrade to", "release"]);
+            format!(
+                "{word} {}.{}.{}.{}",
+                dice.below(20),
+                dice.below(30),
+                dice.below(20),
+                dice.below(20)
+            )
+        }
+        "order number" => {
+            let len = 9 + dice.below(9);
+            format!(
+                "{} {} was shipped",
+                dice.pick(&["order", "invoice", "ticket"]),
+                dice.digits(len)
+            )
+        }
+        "private ip" => {
+            let address = dice.pick(&["127.0.0.1", "10.1.2.3", "192.168.0.10", "0.0.0.0"]);
+            format!("listening on {address}:{}", 1000 + dice.below(60000))
+        }
         _ => format!(
             "total {}.{:02} of {},{}.00 EUR",
             dice.below(9999),
@@ -549,6 +492,29 @@ pub(crate) fn decoy(dice: &mut Dice, class: &str) -> String {
         ),
     }
 }
+
+const FILL_INS: &[&str] = &[
+    "YOUR_API_KEY",
+    "\"<secret>\"",
+    "${SECRET}",
+    "changeme",
+    "\"xxxxxxxx\"",
+    "os.environ[\"TOKEN\"]",
+    "\"********\"",
+];
+
+const CODE: &[&str] = &[
+    "let token = self.lexer.next_token()?;",
+    "if password != confirm_password { return Err(Mismatch); }",
+    "for (key, value) in map.iter_mut() {",
+    "const MAX_TOKENS: usize = 4096;",
+    "def get_secret(name: str, key: str = None) -> Secret:",
+    "public static final String PASSWORD_FIELD = \"password\";",
+    "auth = HTTPBasicAuth(user, get_password())",
+    "assert response.headers[\"authorization\"] is None",
+    "primary_key = Column(Integer, primary_key=True)",
+    "secretKeyRef: {name: db-secret, key: password}",
+];
 
 /// The corpus of a seed.
 pub(crate) fn documents(seed: u64, count: usize) -> Vec<Document> {

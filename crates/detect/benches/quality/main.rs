@@ -106,7 +106,7 @@ fn main() {
 fn group(kind: Kind) -> &'static str {
     match kind.category() {
         Category::Secrets => "secret",
-        _ => kind.name(),
+        Category::Pii | Category::Names | Category::Custom => kind.name(),
     }
 }
 
