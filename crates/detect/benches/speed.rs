@@ -8,6 +8,9 @@
     reason = "a bench prints its table and fails by panicking"
 )]
 
+#[path = "../tests/it/patterns.rs"]
+mod patterns;
+
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -64,7 +67,30 @@ fn main() {
         println!("{name:<22} {small50:>10.1} {small99:>10.1} {large50:>10.1} {large99:>10.1}");
     }
     opened(&detector);
+    hostile(&names);
     first_scans();
+}
+
+/// The slowest of the hostile texts, all rules on.
+fn hostile(detector: &Detector) {
+    let mut slowest: Vec<(f64, &str)> = patterns::PATTERNS
+        .iter()
+        .map(|pattern| {
+            let text = pattern.repeat(65_536 / pattern.len());
+            let once = |_| {
+                let start = Instant::now();
+                black_box(detector.scan(black_box(&text)));
+                start.elapsed()
+            };
+            let best = (0..3).map(once).min().unwrap_or_default();
+            (best.as_secs_f64() * 1e9 / text.len() as f64, *pattern)
+        })
+        .collect();
+    slowest.sort_by(|a, b| b.0.total_cmp(&a.0));
+    println!("\nhostile texts, slowest in ns a byte:");
+    for (nanoseconds, pattern) in slowest.iter().take(5) {
+        println!("  {nanoseconds:>7.1}  {pattern:?}");
+    }
 }
 
 /// Documents that are JSON as a whole: every string is opened and looked at with its key.

@@ -26,7 +26,7 @@ pub(crate) struct Label {
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -246,7 +246,7 @@ fn person(dice: &mut Dice) -> String {
     format!("{} {}", dice.pick(FIRST), dice.pick(LAST))
 }
 
-fn password(dice: &mut Dice) -> String {
+pub(crate) fn password(dice: &mut Dice) -> String {
     let len = 9 + dice.below(8);
     let mut text = dice.from("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789", len);
     text.insert(4, ['!', '#', '-', '@', '_'][dice.below(4) as usize]);
@@ -272,7 +272,8 @@ pub(crate) const HARD: &[(&str, &str)] = &[
     ("append", "config.{k} += \"{v}\""),
 ];
 
-const PLAIN: &[(&str, &str)] = &[
+/// Frames that every scanner knows.
+pub(crate) const PLAIN: &[(&str, &str)] = &[
     ("assignment", "{k} = \"{v}\""),
     ("env", "export {k}={v}"),
     ("yaml", "{k}: {v}"),
@@ -281,7 +282,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("flag", "./run --{k} {v} --verbose"),
 ];
 
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "password",
     "db_password",
     "api_key",
@@ -307,6 +308,16 @@ fn line(before: &str, datum: &str, after: &str, kind: Kind) -> Line {
     let label =
         Label { start: before.len(), end: before.len() + datum.len(), kind, frame: "prose" };
     (format!("{before}{datum}{after}"), Some(label))
+}
+
+/// Rules whose tokens carry their own mark.
+pub(crate) fn marked() -> Vec<&'static Rule> {
+    rules()
+        .filter(|rule| {
+            let token = rule.sample(1);
+            token.is_some_and(|token| rule.keywords.iter().any(|keyword| token.contains(keyword)))
+        })
+        .collect()
 }
 
 fn secret_line(dice: &mut Dice, tokens: &[&'static Rule]) -> Line {
@@ -390,7 +401,7 @@ fn person_line(dice: &mut Dice) -> Line {
     line(before, dice.pick(ZH), after, Kind::Person)
 }
 
-fn framed(
+pub(crate) fn framed(
     template: &str,
     key: &str,
     datum: &str,
@@ -519,12 +530,7 @@ const CODE: &[&str] = &[
 /// The corpus of a seed.
 pub(crate) fn documents(seed: u64, count: usize) -> Vec<Document> {
     let mut dice = Dice(seed);
-    let tokens: Vec<&'static Rule> = rules()
-        .filter(|rule| {
-            rule.sample(1)
-                .is_some_and(|token| rule.keywords.iter().any(|keyword| token.contains(keyword)))
-        })
-        .collect();
+    let tokens = marked();
     (0..count)
         .map(|_| {
             let mut document = Document { text: String::new(), labels: Vec::new() };

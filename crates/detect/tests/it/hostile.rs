@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use tollgate_detect::{Category, Context, Detector};
 
+use crate::patterns::PATTERNS;
+
 fn detector() -> Detector {
     Detector::builder()
         .find_categories([Category::Secrets, Category::Pii, Category::Names])
@@ -18,79 +20,15 @@ fn time(detector: &Detector, text: &str) -> Duration {
         let _ = std::hint::black_box(detector.scan(text));
         start.elapsed()
     };
-    once().min(once()).min(once())
+    once().min(once())
 }
-
-const PATTERNS: &[&str] = &[
-    "1",
-    "12 ",
-    "1-",
-    "1.",
-    "a",
-    "A",
-    "@",
-    "a@",
-    "a@b.",
-    "://",
-    "http://a:",
-    "key",
-    "key=",
-    "password",
-    "password=",
-    "password: \"",
-    "\\",
-    "\\\"",
-    "token\\\\\\\"",
-    "-----BEGIN RSA PRIVATE KEY-----",
-    "-----BEGIN ",
-    "eyJ",
-    "sk-",
-    "ghp_",
-    "AKIA",
-    "%40",
-    "%",
-    "[",
-    "[EMAIL",
-    "*",
-    "é",
-    "中",
-    "\u{200B}",
-    "１",
-    "{\"a\":",
-    "{",
-    "[[",
-    "\"a\",",
-    "bearer ",
-    "Dear ",
-    "Mr. ",
-    "先生",
-    "联系人",
-    "王",
-    "a:b:c:",
-    "::",
-    "aa:",
-    "SECRET:",
-    "datadog key ",
-    "curl -u ",
-    "name\": ",
-    "<a>",
-    "</key>",
-    "\"value\":",
-    "0x",
-    "+1 ",
-    "(",
-    "=",
-    "YWJj",
-    "cGFzc3dvcmQ9",
-    "J",
-];
 
 #[test]
 fn time_grows_with_the_length_of_hostile_text_and_no_faster() {
     let detector = detector();
     for pattern in PATTERNS {
         let text = |bytes: usize| pattern.repeat(bytes / pattern.len());
-        let (short, long) = (time(&detector, &text(24_000)), time(&detector, &text(96_000)));
+        let (short, long) = (time(&detector, &text(8_000)), time(&detector, &text(32_000)));
         // Four times the text, at most ten times the time: quadratic would be sixteen.
         assert!(
             long < short * 10 + Duration::from_millis(30),

@@ -12,4 +12,5 @@ mod hiding;
 mod hostile;
 mod json;
 mod masks;
+mod patterns;
 mod streams;
