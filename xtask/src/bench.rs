@@ -73,7 +73,10 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
             None => answer = Answer::No,
         }
     }
-    println!("{} benches run", chosen.len());
+    match chosen.len() {
+        0 => println!("the workspace has no bench targets"),
+        count => println!("{count} benches run"),
+    }
     Ok(answer)
 }
 

@@ -3,13 +3,13 @@
 //! The steps are those of `.ci/run`, cheapest first, and all of them run even when one fails: a
 //! person wants the whole list. It changes nothing but the build folder.
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::menu::Command;
 use crate::outcome::{Answer, Error};
+use crate::step::Step;
 use crate::tidy;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::Workspace;
 
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
@@ -24,14 +24,7 @@ stands one line per step with its time. The answer is no if a step failed.
     run,
 };
 
-/// One call of cargo.
-struct Step {
-    name: &'static str,
-    arguments: &'static [&'static str],
-    /// An environment variable to set for this step only.
-    environment: Option<(&'static str, &'static str)>,
-}
-
+/// Tidy comes before these; it needs no cargo.
 const STEPS: &[Step] = &[
     Step { name: "format", arguments: &["fmt", "--all", "--check"], environment: None },
     Step {
@@ -55,9 +48,8 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
     let start = Instant::now();
     let mut results = vec![("tidy", tidy::report(&workspace)?, start.elapsed())];
     for step in STEPS {
-        eprintln!("xtask: cargo {}", step.arguments.join(" "));
         let start = Instant::now();
-        let answer = run_step(&workspace, step)?;
+        let answer = step.run(&workspace.root)?;
         results.push((step.name, answer, start.elapsed()));
     }
     println!();
@@ -66,17 +58,6 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
     }
     let all_done = results.iter().all(|(_, answer, _)| *answer == Answer::Done);
     Ok(if all_done { Answer::Done } else { Answer::No })
-}
-
-fn run_step(workspace: &Workspace, step: &Step) -> Result<Answer, Error> {
-    let status = cargo()
-        .current_dir(&workspace.root)
-        .args(step.arguments)
-        .envs(step.environment)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|source| Error::Start { program: format!("cargo {}", step.name), source })?;
-    Ok(if status.success() { Answer::Done } else { Answer::No })
 }
 
 fn summary_line(name: &str, answer: Answer, time: Duration) -> String {

@@ -14,6 +14,7 @@ mod check;
 mod generate;
 mod menu;
 mod outcome;
+mod step;
 mod tidy;
 mod workspace;
 

@@ -101,7 +101,7 @@ fn findings(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     for file in &tree.files {
         found.extend(names::check(file));
         found.extend(code::check(file));
-        found.extend(machine::check(file, &workspace.root));
+        found.extend(machine::check(file));
     }
     found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     found
