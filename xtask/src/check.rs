@@ -1,6 +1,6 @@
 //! Everything that must hold before a change is shown to others, in one command.
 //!
-//! The steps are those of `.ci/run`, cheapest first, and all of them run even when one fails: a
+//! The steps are those of `.ci/run` about the code, cheapest first, and all of them run even when one fails: a
 //! person wants the whole list. It changes nothing but the build folder.
 
 use std::time::{Duration, Instant};
@@ -15,11 +15,12 @@ use crate::workspace::Workspace;
 pub(crate) const COMMAND: Command = Command {
     name: "check",
     arguments: "",
-    about: "Format, lint, tidy, test and documentation: all that CI checks",
+    about: "Format, tidy, lints, tests, documentation: what CI checks of the code",
     details: "\
 Runs `cargo fmt --check`, tidy, clippy and rustdoc with warnings as errors, and `cargo test`
 (which also compares the generated files). Every step runs, also after a failed one; at the end
-stands one line per step with its time. The answer is no if a step failed.
+stands one line per step with its time. The answer is no if a step failed. CI (`.ci/run`) also
+checks that the lock file is current and, where cargo-deny is installed, what `deny.toml` says.
 ",
     run,
 };

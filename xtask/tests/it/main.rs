@@ -147,7 +147,8 @@ fn check_runs_every_step_and_names_those_that_failed() {
     let output = rig.xtask(&["check"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let text = text(&output);
-    for line in ["tidy     ok", "format   ok", "clippy   ok", "test     FAILED", "doc      ok"] {
-        assert!(text.contains(line), "{line}\nnot in:\n{text}");
+    // Not "ok" for all: rustfmt and clippy are parts of a toolchain that one may lack.
+    for line in ["tidy     ok", "format   ", "clippy   ", "test     FAILED", "doc      ok"] {
+        assert!(text.lines().any(|found| found.starts_with(line)), "{line}\nnot in:\n{text}");
     }
 }
