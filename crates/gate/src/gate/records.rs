@@ -1,0 +1,157 @@
+//! Records of decisions and outcomes: what goes into the book, scrubbed on its way.
+
+use super::Gate;
+use crate::decision::Decision;
+use crate::event::{Event, Name};
+use crate::json::{Json, Object};
+use crate::payload::Payload;
+use crate::record::{Record, RecordKind};
+use crate::scrub::scrub_json;
+use crate::state::SessionView;
+use crate::trace::{Cast, Fault};
+use crate::vote::Vote;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+impl Gate {
+    pub(super) fn decision_record(
+        &self,
+        event: &Event,
+        session: &SessionView,
+        decision: &Decision,
+        labels: &[Name],
+    ) -> Record {
+        let mut record = Record::new(event.id.clone(), decision.at, RecordKind::Decision);
+        self.describe_call(&mut record, event, &decision.payload);
+        self.describe_arguments(&mut record, event.payload.part().as_ref(), &decision.payload);
+        self.describe_decision(&mut record, decision, session);
+        record.labels = labels.to_vec();
+        record
+    }
+
+    /// Who acts on what.
+    pub(super) fn describe_call(&self, record: &mut Record, event: &Event, payload: &Payload) {
+        record.event = Some(event.kind());
+        record.session = Some(Arc::clone(&event.session));
+        if let Some(call) = payload.tool_call() {
+            record.tool = Some(Name::clone(&call.tool));
+            record.server.clone_from(&call.server);
+            record.call_id.clone_from(&call.call_id);
+        } else if let Some(call) = payload.model_call() {
+            record.model = call.model().map(Name::from);
+            record.call_id.clone_from(&call.call_id);
+        }
+    }
+
+    /// What was asked and what ran, scrubbed, with keyed digests of both.
+    pub(super) fn describe_arguments(
+        &self,
+        record: &mut Record,
+        asked: Option<&Arc<Json>>,
+        payload: &Payload,
+    ) {
+        let Some(asked) = asked else { return };
+        record.asked_digest = self.scrub.digest(&asked.canonical_text_lazily(&*self.scrub));
+        record.asked = Some(self.scrubbed_json(asked));
+        let ran = match (payload.tool_call(), payload.model_call()) {
+            (Some(call), _) => Some(Arc::clone(&call.arguments)),
+            (None, Some(call)) => Some(Arc::clone(&call.request)),
+            (None, None) => payload.part(),
+        };
+        if let Some(ran) = ran.filter(|ran| !Arc::ptr_eq(ran, asked) && ran != asked) {
+            record.ran_digest = self.scrub.digest(&ran.canonical_text_lazily(&*self.scrub));
+            record.ran = Some(self.scrubbed_json(&ran));
+        }
+    }
+
+    /// What was decided, by whom, under which policy.
+    pub(super) fn describe_decision(
+        &self,
+        record: &mut Record,
+        decision: &Decision,
+        session: &SessionView,
+    ) {
+        record.root = (!session.root.is_empty()).then(|| Name::clone(&session.root));
+        record.verdict = Some(decision.verdict);
+        record.would = decision.would;
+        record.code.clone_from(&decision.code);
+        record.reason = decision.reason.as_ref().map(|reason| self.scrubbed(reason));
+        record.hook.clone_from(&decision.hook);
+        record.votes = decision.votes.iter().map(|cast| self.scrubbed_cast(cast)).collect();
+        record.rewritten_by.clone_from(&decision.rewritten_by);
+        record.policy = Some(Name::clone(&decision.policy));
+        record.mode = Some(decision.mode);
+        record.hook_us = Some(u64::from(decision.us));
+        record.approval.clone_from(&decision.approval);
+    }
+
+    pub(super) fn scrubbed(&self, text: &Arc<str>) -> Arc<str> {
+        self.scrub.scrub(None, text).map_or_else(|| Arc::clone(text), Arc::from)
+    }
+
+    fn scrubbed_json(&self, value: &Arc<Json>) -> Arc<Json> {
+        scrub_json(&*self.scrub, value).map_or_else(|| Arc::clone(value), Arc::new)
+    }
+
+    /// A trace entry without secrets, and without the content of an answer.
+    fn scrubbed_cast(&self, cast: &Cast) -> Cast {
+        let mut cast = cast.clone();
+        match &mut cast.vote {
+            Some(Vote::Deny(refusal) | Vote::Abort(refusal)) => {
+                refusal.reason = self.scrubbed(&refusal.reason);
+                refusal.remedy = refusal.remedy.as_ref().map(|remedy| self.scrubbed(remedy));
+            }
+            Some(Vote::Ask(question)) => question.reason = self.scrubbed(&question.reason),
+            Some(Vote::Respond(answer)) => answer.content = Arc::default(),
+            Some(Vote::Allow(_)) | None => {}
+        }
+        if let Some(Fault::Failed(text) | Fault::Panicked(text) | Fault::Nonsense(text)) =
+            &mut cast.fault
+            && let Some(clean) = self.scrub.scrub(None, text)
+        {
+            *text = clean;
+        }
+        cast
+    }
+}
+
+impl Json {
+    /// The canonical text, made only if the scrubber has a key to digest it with.
+    fn canonical_text_lazily(&self, scrub: &dyn crate::scrub::Scrub) -> String {
+        if scrub.has_digest_key() { self.canonical_text() } else { String::new() }
+    }
+}
+
+/// A fingerprint of a call, by which the same call is recognised within its session: tool and
+/// arguments, whatever the order of keys. `None` for events that are no tool call.
+pub(super) fn fingerprint(payload: &Payload) -> Option<u64> {
+    let call = payload.tool_call()?;
+    let mut hasher = DefaultHasher::new();
+    call.tool.hash(&mut hasher);
+    call.server.hash(&mut hasher);
+    hash_json(&call.arguments).hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+fn hash_json(value: &Json) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match value {
+        Json::Null => 0u8.hash(&mut hasher),
+        Json::Bool(value) => value.hash(&mut hasher),
+        Json::Number(number) => number.literal().hash(&mut hasher),
+        Json::String(text) => text.hash(&mut hasher),
+        Json::Array(items) => items.iter().for_each(|item| hash_json(item).hash(&mut hasher)),
+        Json::Object(object) => hash_object(object).hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+/// Independent of the order of keys: a sum.
+fn hash_object(object: &Object) -> u64 {
+    object.iter().fold(1, |sum, (key, value)| {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        hash_json(value).hash(&mut hasher);
+        sum.wrapping_add(hasher.finish())
+    })
+}

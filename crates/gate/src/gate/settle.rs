@@ -1,0 +1,488 @@
+//! `settle`: what came of a call, through the after-chain, to what the model is given (law 6).
+//!
+//! It runs for refused and answered calls too. Claims are settled and counters written first, so that
+//! hooks see them; then the relay; then the record; and only then is the result released.
+
+use super::decide::{Closed, Decided, Finding, Passage, Ruling, call_key, refuse, resolve};
+use super::{Gate, OUTCOME_DURABILITY};
+use crate::chain::Chain;
+use crate::code::Code;
+use crate::decision::Decision;
+use crate::event::{Event, EventId};
+use crate::gate::decide::message_for_model;
+use crate::json::{Json, Object};
+use crate::kind::Phase;
+use crate::ledger::LedgerError;
+use crate::payload::{Failure, ModelOutcome, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
+use crate::permit::{OpenCall, Ticket};
+use crate::record::{Record, RecordKind};
+use crate::ruleset::{Mode, Ruleset};
+use crate::session::Session;
+use crate::state::{Aborted, CallKey, Counters, Entry, Settlement, Trace};
+use crate::vote::Verdict;
+use std::sync::Arc;
+
+/// What came of an effect.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Performed {
+    /// Of a tool call.
+    Tool(ToolResult),
+    /// Of a model call.
+    Model(ModelResult),
+}
+
+/// What came of a model call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelResult {
+    /// Whether it ended well.
+    pub ok: bool,
+    /// An object with `reply` and `tool_calls`.
+    pub reply: Arc<Json>,
+    /// The failure, when it did not end well.
+    pub error: Option<Failure>,
+    /// Whether the model was called.
+    pub executed: bool,
+    /// What it used.
+    pub usage: Usage,
+}
+
+impl ModelResult {
+    /// An answer in place of a model call.
+    pub(super) fn answer(content: &Json) -> ModelResult {
+        let reply = if content.get("reply").is_some() {
+            content.clone()
+        } else {
+            Object::from_iter([("reply", content.clone()), ("tool_calls", Json::Array(Vec::new()))])
+                .into()
+        };
+        ModelResult { ok: true, reply: Arc::new(reply), ..ModelResult::default() }
+    }
+}
+
+/// A settled call.
+#[derive(Debug)]
+pub struct Settled {
+    /// What the model is given.
+    pub performed: Performed,
+    /// Set when the session has ended, by the decision or by the after-chain.
+    pub aborted: Option<Aborted>,
+    /// What the after-chain decided; none when it did not run (mode off).
+    pub decision: Option<Decision>,
+}
+
+/// A call that has ended, on its way through the after-chain.
+struct Ended {
+    event: Event,
+    /// The decision it belongs to; none for a call that never came to one.
+    decision: Option<EventId>,
+    /// Arguments as asked.
+    asked: Option<Arc<Json>>,
+    key: Option<CallKey>,
+    handler_us: Option<u64>,
+    /// The abort that refused it.
+    aborted: Option<Aborted>,
+}
+
+impl Gate {
+    /// Settles a call that took place.
+    pub async fn settle(&self, ticket: Ticket, performed: Performed) -> Settled {
+        match ticket.settle() {
+            Some(call) => self.settle_call(*call, performed, None).await,
+            None => Settled { performed, aborted: None, decision: None },
+        }
+    }
+
+    /// Settles a call that did not take place.
+    pub async fn settle_closed(&self, closed: Closed) -> Settled {
+        let Closed { performed, aborted, ticket } = closed;
+        let Some(call) = ticket.settle() else {
+            return Settled { performed, aborted: None, decision: None };
+        };
+        let failure = match &performed {
+            Performed::Tool(result) => result.error.as_ref(),
+            Performed::Model(result) => result.error.as_ref(),
+        };
+        let aborted = aborted.then(|| Aborted {
+            code: failure.map_or(Code::SessionAborted, |failure| failure.code.clone()),
+            reason: failure.map(|failure| Arc::clone(&failure.message)).unwrap_or_default(),
+            hook: None,
+        });
+        self.settle_call(*call, performed, aborted).await
+    }
+
+    /// Settles a tool call that never came to a decision: an unknown tool, invalid arguments.
+    pub async fn settle_unjudged(
+        &self,
+        session: &Arc<Session>,
+        call: ToolCall,
+        failure: Failure,
+    ) -> Settled {
+        let result = ToolResult::failure(failure, false);
+        let asked = Some(Arc::clone(&call.arguments));
+        let payload = Payload::ToolError(ToolOutcome { call, result });
+        let event = Event::new(Arc::clone(session), payload, self.clock.now());
+        let ended =
+            Ended { event, decision: None, asked, key: None, handler_us: None, aborted: None };
+        self.settle_ended(ended).await
+    }
+
+    /// Decides about an event of a host that tells of everything by events: before-events as
+    /// [`Gate::decide`], with the effect left to the host; after-events through the after-chain.
+    pub async fn judge(&self, event: Event) -> Decision {
+        if event.kind().phase() != Phase::After {
+            let Ruling { decision, passage } = self.decide(event).await;
+            return match passage {
+                Passage::Open(permit) => {
+                    permit.hand_over();
+                    decision
+                }
+                // A host that is told "no" does not come back with an after-event.
+                Passage::Closed(closed) => {
+                    if decision.payload.kind().phase() == Phase::Before {
+                        let settled = self.settle_closed(closed).await;
+                        return with_result(decision, settled.performed);
+                    }
+                    decision
+                }
+            };
+        }
+        let key = Some(call_key(&event));
+        let asked = event.payload.tool_call().map(|call| Arc::clone(&call.arguments));
+        let id = event.id.clone();
+        let payload = event.payload.clone();
+        let ended = Ended { event, decision: None, asked, key, handler_us: None, aborted: None };
+        let settled = self.settle_ended(ended).await;
+        let ruleset = self.ruleset();
+        settled.decision.unwrap_or_else(|| untouched(&ruleset, id, payload, self.clock.now()))
+    }
+
+    async fn settle_call(
+        &self,
+        call: OpenCall,
+        performed: Performed,
+        aborted: Option<Aborted>,
+    ) -> Settled {
+        let now = self.clock.now();
+        let asked = call.event.payload.part();
+        let payload = match after_payload(&call.payload, performed) {
+            Ok(payload) => payload,
+            // An effect of the other kind than was permitted: the caller's mistake, not hidden.
+            Err(performed) => return Settled { performed, aborted, decision: None },
+        };
+        let mut event = Event::new(Arc::clone(&call.event.session), payload, now);
+        event.tags.clone_from(&call.event.tags);
+        let handler_us = u64::try_from(now.since(call.since).as_micros()).ok();
+        self.settle_ended(Ended {
+            event,
+            decision: Some(call.decision),
+            asked,
+            key: Some(call.key),
+            handler_us,
+            aborted,
+        })
+        .await
+    }
+
+    async fn settle_ended(&self, ended: Ended) -> Settled {
+        let ruleset = self.ruleset();
+        let original = performed_of(&ended.event.payload);
+        let caught_up = self.catch_up().await;
+        if ruleset.settings().mode == Mode::Off {
+            return Settled { performed: original, aborted: ended.aborted, decision: None };
+        }
+        let session = self.account(&ended, &ruleset).await;
+        let started = self.clock.now();
+        let mut chain = Chain::new(&ruleset, &*self.clock, &ended.event, &session, started);
+        chain.run().await;
+        let finding = resolve(&chain.joined(), &ruleset, ended.event.kind());
+        chain.count();
+        let dry = ruleset.settings().mode == Mode::DryRun;
+        let us = chain.now.since(started).as_micros();
+        let labels = std::mem::take(&mut chain.labels);
+        let decided = Decided {
+            payload: chain.current,
+            votes: chain.votes,
+            rewritten_by: chain.rewritten_by,
+            labels: Vec::new(),
+            claimed: false,
+            us: u32::try_from(us).unwrap_or(u32::MAX),
+            key: call_key(&ended.event),
+        };
+        let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
+        let record = self.outcome_record(&ended, &session, &decision, &labels);
+        let recorded = match caught_up {
+            Ok(()) => self.ledger.append(record, OUTCOME_DURABILITY).await,
+            Err(error) => Err(error),
+        };
+        if recorded.is_err() && self.closes_without_ledger(&ruleset) {
+            let reason = "what came back could not be recorded";
+            let refusal = Finding::refuse(Code::LedgerUnavailable, reason, None);
+            withhold(&mut decision, &ended.event, &refusal);
+        }
+        let aborted = self.close_after(&ended, &decision, labels, dry).await;
+        Settled {
+            performed: performed_of(&decision.payload),
+            aborted: ended.aborted.or(aborted),
+            decision: Some(decision),
+        }
+    }
+
+    fn closes_without_ledger(&self, ruleset: &Ruleset) -> bool {
+        ruleset.settings().mode == Mode::Enforce
+            && ruleset.settings().durability == crate::ruleset::Durability::BeforeEffect
+    }
+
+    /// Settles claims and counts, then shows the session as the after-chain is to see it.
+    async fn account(&self, ended: &Ended, ruleset: &Ruleset) -> crate::state::SessionView {
+        let payload = &ended.event.payload;
+        let (executed, ok, usage) = ending_of(payload);
+        if let Some(key) = &ended.key {
+            let settlement = Settlement { executed, ok, usage };
+            // A reservation that cannot be settled frees itself when its lease ends.
+            let _ = self.state.settle(key, &settlement, self.clock.now()).await;
+        }
+        let mut count = Counters::of_usage(&usage);
+        if payload.tool_call().is_some() {
+            count.tool_calls_executed = u64::from(executed);
+            count.tool_calls_refused = u64::from(is_refused(payload) && ended.decision.is_some());
+            count.tool_calls_attempted = u64::from(ended.decision.is_none() && !executed);
+        }
+        let call = ruleset.needs_repeats().then(|| super::records::fingerprint(payload)).flatten();
+        let entered = self.state.enter(&ended.event.session, Entry { count, call }).await;
+        // Without its state the after-chain sees an empty session; what comes back is still judged.
+        entered.unwrap_or_default()
+    }
+
+    fn after_decision_of(
+        &self,
+        ruleset: &Ruleset,
+        ended: &Ended,
+        decided: Decided,
+        finding: Finding,
+        dry: bool,
+    ) -> Decision {
+        let event = &ended.event;
+        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, self.clock.now());
+        decision.votes = decided.votes;
+        decision.rewritten_by = decided.rewritten_by;
+        decision.us = decided.us;
+        if dry {
+            decision.would = Some(finding.verdict);
+            decision.payload = event.payload.clone();
+            decision.rewritten_by = Vec::new();
+            for cast in &mut decision.votes {
+                cast.dry_run = true;
+            }
+        } else if !finding.goes_through() {
+            withhold(&mut decision, event, &finding);
+        }
+        decision
+    }
+
+    /// What the after-chain does to the session: an abort, labels, the call remembered.
+    async fn close_after(
+        &self,
+        ended: &Ended,
+        decision: &Decision,
+        labels: Vec<crate::event::Name>,
+        dry: bool,
+    ) -> Option<Aborted> {
+        let session = &ended.event.session;
+        let refused = is_refused(&ended.event.payload);
+        let call = super::records::fingerprint(&ended.event.payload);
+        let call = call.filter(|_| self.ruleset().needs_repeats()).map(|call| (call, refused));
+        let labels = if dry { Vec::new() } else { labels };
+        if call.is_some() || !labels.is_empty() {
+            let trace = Trace { count: Counters::default(), labels, call };
+            // The effect has taken place and its record is written; a lost label cannot undo either.
+            let _ = self.state.leave(session, &trace).await;
+        }
+        if dry || decision.verdict != Verdict::Abort {
+            return None;
+        }
+        let aborted = Aborted {
+            code: decision.code.clone().unwrap_or(Code::SessionAborted),
+            reason: decision.reason.clone().unwrap_or_default(),
+            hook: decision.hook.clone(),
+        };
+        let _ = self.state.abort(session, aborted.clone()).await;
+        Some(aborted)
+    }
+
+    /// Records a call whose ticket was dropped: nothing is known of its outcome.
+    pub(super) async fn settle_unknown(&self, call: OpenCall) -> Result<(), LedgerError> {
+        let settlement = Settlement { executed: true, ok: false, usage: Usage::default() };
+        let now = self.clock.now();
+        let _ = self.state.settle(&call.key, &settlement, now).await;
+        let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
+        self.describe_call(&mut record, &call.event, &call.payload);
+        record.decision = Some(call.decision);
+        record.policy = Some(Arc::clone(self.ruleset().digest()));
+        record.reason = Some("the call was dropped before it told what came of it".into());
+        self.ledger.append(record, OUTCOME_DURABILITY).await
+    }
+
+    fn outcome_record(
+        &self,
+        ended: &Ended,
+        session: &crate::state::SessionView,
+        decision: &Decision,
+        labels: &[crate::event::Name],
+    ) -> Record {
+        let now = self.clock.now();
+        let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
+        self.describe_call(&mut record, &ended.event, &ended.event.payload);
+        self.describe_arguments(&mut record, ended.asked.as_ref(), &ended.event.payload);
+        self.describe_decision(&mut record, decision, session);
+        let (executed, ok, usage) = ending_of(&ended.event.payload);
+        record.decision.clone_from(&ended.decision);
+        record.executed = Some(executed);
+        record.ok = Some(ok);
+        record.usage = usage;
+        record.handler_us = ended.handler_us.filter(|_| executed);
+        if let Some(failure) = failure_of(&ended.event.payload) {
+            record.code = record.code.or_else(|| Some(failure.code.clone()));
+            record.error = Some(self.scrubbed(&failure.message));
+        }
+        record.labels = labels.to_vec();
+        record
+    }
+}
+
+fn untouched(
+    ruleset: &Ruleset,
+    event_id: EventId,
+    payload: Payload,
+    at: crate::clock::Timestamp,
+) -> Decision {
+    Decision {
+        event_id,
+        at,
+        verdict: Verdict::Allow,
+        code: None,
+        reason: None,
+        remedy: None,
+        hook: None,
+        payload,
+        result: None,
+        rewritten_by: Vec::new(),
+        approval: None,
+        skip_host_prompt: false,
+        policy: Arc::clone(ruleset.digest()),
+        mode: ruleset.settings().mode,
+        would: None,
+        votes: Vec::new(),
+        us: 0,
+    }
+}
+
+/// Replaces what came back by a refusal. The code is `withheld` unless the hook named one.
+fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
+    refuse(decision, event, finding);
+    if decision.code == Some(Code::HookDenied) {
+        decision.code = Some(Code::Withheld);
+    }
+    let reason = decision.reason.clone().unwrap_or_default();
+    let message = message_for_model(
+        &format!("what came back is withheld: {reason}"),
+        decision.hook.as_deref(),
+        &event.id,
+    );
+    let failure = Failure {
+        code: decision.code.clone().unwrap_or(Code::Withheld),
+        message,
+        tool: event.payload.subject().unwrap_or_default().into(),
+    };
+    decision.payload = match &event.payload {
+        Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
+            // A call that was refused already keeps its own refusal, without any text of its tool.
+            let result = ToolResult::failure(failure, outcome.result.executed);
+            Payload::ToolError(ToolOutcome { call: outcome.call.clone(), result })
+        }
+        Payload::PostModel(outcome) => Payload::PostModel(ModelOutcome {
+            call: outcome.call.clone(),
+            reply: Arc::default(),
+            ok: false,
+            executed: outcome.executed,
+            error: Some(failure),
+            usage: outcome.usage,
+        }),
+        other @ (Payload::AgentStart(_)
+        | Payload::PromptBuild(_)
+        | Payload::MemoryLoad(_)
+        | Payload::PreModel(_)
+        | Payload::PreTool(_)
+        | Payload::AgentEnd(_)
+        | Payload::AgentAbort(_)
+        | Payload::Error(_)) => other.clone(),
+    };
+}
+
+fn after_payload(ran: &Payload, performed: Performed) -> Result<Payload, Performed> {
+    match (ran, performed) {
+        (Payload::PreTool(call), Performed::Tool(result)) => {
+            let ok = result.ok;
+            let outcome = ToolOutcome { call: call.clone(), result };
+            Ok(if ok { Payload::PostTool(outcome) } else { Payload::ToolError(outcome) })
+        }
+        (Payload::PreModel(call), Performed::Model(result)) => {
+            let ModelResult { ok, reply, error, executed, usage } = result;
+            let call = call.clone();
+            Ok(Payload::PostModel(ModelOutcome { call, reply, ok, executed, error, usage }))
+        }
+        (_, performed) => Err(performed),
+    }
+}
+
+fn performed_of(payload: &Payload) -> Performed {
+    if let Payload::PostModel(outcome) = payload {
+        return Performed::Model(ModelResult {
+            ok: outcome.ok,
+            reply: Arc::clone(&outcome.reply),
+            error: outcome.error.clone(),
+            executed: outcome.executed,
+            usage: outcome.usage,
+        });
+    }
+    Performed::Tool(payload.tool_result().cloned().unwrap_or_default())
+}
+
+fn with_result(mut decision: Decision, performed: Performed) -> Decision {
+    decision.result = Some(match performed {
+        Performed::Tool(result) => result,
+        Performed::Model(result) => ToolResult {
+            ok: result.ok,
+            content: result.reply,
+            error: result.error,
+            executed: result.executed,
+            usage: result.usage,
+        },
+    });
+    decision
+}
+
+/// Whether it was executed, ended well, and what it used.
+fn ending_of(payload: &Payload) -> (bool, bool, Usage) {
+    if let Payload::PostModel(outcome) = payload {
+        return (outcome.executed, outcome.ok, outcome.usage);
+    }
+    payload.tool_result().map_or((false, false, Usage::default()), |result| {
+        (result.executed, result.ok, result.usage)
+    })
+}
+
+fn failure_of(payload: &Payload) -> Option<&Failure> {
+    if let Payload::PostModel(outcome) = payload {
+        return outcome.error.as_ref();
+    }
+    payload.tool_result().and_then(|result| result.error.as_ref())
+}
+
+/// Whether a policy refused it, rather than that it failed by itself.
+fn is_refused(payload: &Payload) -> bool {
+    let (executed, ..) = ending_of(payload);
+    let own_failure = failure_of(payload).is_some_and(|failure| {
+        matches!(failure.code, Code::UnknownTool | Code::InvalidArguments | Code::ToolError)
+    });
+    !executed && failure_of(payload).is_some() && !own_failure
+}
