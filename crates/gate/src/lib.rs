@@ -54,6 +54,8 @@ pub mod payload;
 pub mod permit;
 pub mod record;
 pub mod ruleset;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod scrub;
 pub mod session;
 pub mod soon;
