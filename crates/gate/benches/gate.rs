@@ -86,7 +86,7 @@ fn session() -> Arc<Session> {
 }
 
 fn call(tool: &str, max_entries: i64) -> Payload {
-    Payload::PreTool(ToolCall::new(tool, Object::from_iter([("max_entries", max_entries)])))
+    ToolCall::new(tool, Object::from_iter([("max_entries", max_entries)])).into()
 }
 
 fn decide(gate: &Gate, session: &Arc<Session>, payload: Payload) {

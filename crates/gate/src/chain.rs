@@ -31,7 +31,7 @@ use std::time::Duration;
 pub(crate) struct Chain<'g> {
     ruleset: &'g Ruleset,
     clock: &'g dyn Clock,
-    event: &'g Event,
+    pub(crate) event: &'g Event,
     session: &'g SessionView,
     /// The payload as the hooks so far left it.
     pub(crate) current: Payload,
@@ -56,6 +56,12 @@ enum Pass {
     Full,
     /// Judges only, on the final payload.
     Judging,
+}
+
+/// What calling a handler gave.
+enum Called<'a> {
+    Now(Result<Opinion, Fault>),
+    Later(Soon<'a, Result<Opinion, HandlerError>>),
 }
 
 impl<'g> Chain<'g> {
@@ -127,13 +133,20 @@ impl<'g> Chain<'g> {
             if hook.rollout.is_some_and(|rollout| !rollout.applies(&hook.name, self.event)) {
                 continue;
             }
-            let opinion = match self.concerns(hook) {
+            let (opinion, matched) = match self.concerns(hook) {
                 Ok(false) => continue,
-                Ok(true) => self.call(hook).await,
-                Err(fault) => Err(fault),
+                // An answer that is there is taken without a detour through a future.
+                Ok(true) => match self.call(hook) {
+                    Called::Now(answer) => (answer, true),
+                    Called::Later(later) => (in_time(later, self.clock, hook.timeout).await, true),
+                },
+                Err(fault) => (Err(fault), false),
             };
             let rewrites = self.rewritten_by.len();
             self.take(placed, place, pass, opinion);
+            if let Some(cast) = self.votes.last_mut() {
+                cast.unmatched = !matched;
+            }
             if self.is_final() {
                 return;
             }
@@ -163,7 +176,7 @@ impl<'g> Chain<'g> {
         }
     }
 
-    async fn call(&self, hook: &Hook) -> Result<Opinion, Fault> {
+    fn call<'a>(&'a self, hook: &'a Hook) -> Called<'a> {
         let view = View {
             event: self.event,
             payload: self.seen_by(hook),
@@ -173,9 +186,11 @@ impl<'g> Chain<'g> {
             now: self.now,
         };
         match catch_unwind(AssertUnwindSafe(|| hook.handler.handle(view))) {
-            Err(panic) => Err(Fault::Panicked(panic_text(&*panic))),
-            Ok(Soon::Now(Some(answer))) => answer.map_err(|error| Fault::Failed(error.0)),
-            Ok(later) => in_time(later, self.clock, hook.timeout).await,
+            Err(panic) => Called::Now(Err(Fault::Panicked(panic_text(&*panic)))),
+            Ok(Soon::Now(Some(answer))) => {
+                Called::Now(answer.map_err(|error| Fault::Failed(error.0)))
+            }
+            Ok(later) => Called::Later(later),
         }
     }
 
@@ -314,12 +329,14 @@ fn withheld_payload(payload: &Payload) -> Payload {
     let mut payload = payload.clone();
     match &mut payload {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
+            let outcome = Arc::make_mut(outcome);
             outcome.result.content = Arc::default();
             if let Some(error) = &mut outcome.result.error {
                 error.message = "withheld".into();
             }
         }
         Payload::PostModel(outcome) => {
+            let outcome = Arc::make_mut(outcome);
             outcome.reply = Arc::default();
             if let Some(error) = &mut outcome.error {
                 error.message = "withheld".into();

@@ -45,7 +45,7 @@ pub struct Decision {
     /// In mode `dry_run`: what would have been decided.
     pub would: Option<Verdict>,
     /// What each hook that ran said.
-    pub votes: Vec<Cast>,
+    pub votes: Arc<Vec<Cast>>,
     /// Time in the chain, in microseconds.
     pub us: u32,
 }
@@ -81,7 +81,7 @@ impl Serialize for Decision {
         if let Some(remedy) = &self.remedy {
             out.serialize_field("remedy", remedy)?;
         }
-        out.serialize_field("votes", &self.votes)?;
+        out.serialize_field("votes", &*self.votes)?;
         out.end()
     }
 }

@@ -66,7 +66,8 @@ pub(crate) struct OpenCall {
     /// The payload as it runs.
     pub(crate) payload: Payload,
     pub(crate) decision: EventId,
-    pub(crate) key: CallKey,
+    /// The key of what it reserved, if it reserved anything.
+    pub(crate) claimed: Option<CallKey>,
     pub(crate) since: Timestamp,
 }
 
@@ -96,7 +97,9 @@ impl Drop for Ticket {
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket").field("call", &self.call.as_ref().map(|call| &call.key)).finish()
+        f.debug_struct("Ticket")
+            .field("call", &self.call.as_ref().map(|call| &call.decision))
+            .finish()
     }
 }
 

@@ -99,7 +99,7 @@ pub struct Record {
     /// The hook that decided.
     pub hook: Option<Name>,
     /// What each hook that ran said.
-    pub votes: Vec<Cast>,
+    pub votes: Arc<Vec<Cast>>,
     /// Hooks that rewrote.
     pub rewritten_by: Vec<Name>,
     /// The digest of the ruleset.
@@ -150,7 +150,7 @@ impl Record {
             code: None,
             reason: None,
             hook: None,
-            votes: Vec::new(),
+            votes: Arc::default(),
             rewritten_by: Vec::new(),
             policy: None,
             mode: None,
@@ -195,7 +195,7 @@ impl Serialize for Record {
         some!(root, tool, server, model, call_id, asked, ran, asked_digest, ran_digest);
         some!(verdict, would, code, reason, hook);
         if matches!(self.kind, RecordKind::Decision | RecordKind::Outcome) {
-            out.serialize_field("votes", &self.votes)?;
+            out.serialize_field("votes", &*self.votes)?;
         }
         if !self.rewritten_by.is_empty() {
             out.serialize_field("rewritten_by", &self.rewritten_by)?;

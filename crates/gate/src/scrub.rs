@@ -123,6 +123,9 @@ const TOKEN_STARTS: [(&str, usize); 14] = [
     ("hf_", 30),
 ];
 
+/// The shortest of them.
+const TOKEN_BYTES_MIN: usize = 20;
+
 impl Scrub for BasicScrub {
     fn scrub(&self, key: Option<&str>, text: &str) -> Option<String> {
         if text.is_empty() {
@@ -168,9 +171,17 @@ impl Scrub for BasicScrub {
     }
 }
 
+/// Whether a key tells that a secret stands under it, whatever its case and with `-` for `_`.
 fn is_telling(key: &str) -> bool {
-    let lower = key.to_ascii_lowercase().replace('-', "_");
-    TELLING_NAMES.iter().any(|name| lower.contains(name))
+    let key = key.as_bytes();
+    let same = |a: &u8, b: &u8| {
+        let a = if *a == b'-' { b'_' } else { a.to_ascii_lowercase() };
+        a == *b
+    };
+    TELLING_NAMES.iter().any(|name| {
+        let name = name.as_bytes();
+        key.windows(name.len()).any(|window| window.iter().zip(name).all(|(a, b)| same(a, b)))
+    })
 }
 
 /// A cheap look before any line is taken apart: one pass, no allocation.
@@ -179,12 +190,14 @@ fn may_hold_secret(text: &str) -> bool {
         return true;
     }
     let bytes = text.as_bytes();
-    bytes.iter().enumerate().any(|(at, byte)| {
-        matches!(byte, b's' | b'g' | b'A' | b'x' | b'n' | b'e' | b'h')
-            && TOKEN_STARTS.iter().any(|(start, _)| {
-                bytes.get(at..).is_some_and(|rest| rest.starts_with(start.as_bytes()))
-            })
-    })
+    // No token is shorter than this, so short texts need no look.
+    bytes.len() >= TOKEN_BYTES_MIN
+        && bytes.iter().enumerate().any(|(at, byte)| {
+            matches!(byte, b's' | b'g' | b'A' | b'x' | b'n' | b'e' | b'h')
+                && TOKEN_STARTS.iter().any(|(start, _)| {
+                    bytes.get(at..).is_some_and(|rest| rest.starts_with(start.as_bytes()))
+                })
+        })
 }
 
 /// Copies a line, tokens replaced; says whether there was one.

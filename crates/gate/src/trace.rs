@@ -23,6 +23,8 @@ pub struct Cast {
     pub us: u32,
     /// Whether this is the vote of the judging-only pass.
     pub judged_again: bool,
+    /// Whether its matcher failed, so that its handler never ran.
+    pub unmatched: bool,
     /// Ids of what it found.
     pub findings: Vec<Name>,
 }
@@ -39,6 +41,7 @@ impl Cast {
             claims: 0,
             us: 0,
             judged_again: false,
+            unmatched: false,
             findings: Vec::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Gate, Performed};
 use crate::chain::Chain;
+use crate::clock::Timestamp;
 use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
@@ -113,8 +114,7 @@ impl Gate {
         if finding.verdict == Verdict::Ask && !dry {
             finding = self.ask(&ruleset, &event, &session, &mut chain, finding).await;
         }
-        let key = call_key(&event);
-        finding = self.claim(&key, &mut chain, finding, dry).await;
+        finding = self.claim(&mut chain, finding, dry).await;
         chain.count();
         let us = chain.now.since(started).as_micros();
         let decided = Decided {
@@ -124,28 +124,23 @@ impl Gate {
             labels: std::mem::take(&mut chain.labels),
             claimed: !chain.claims.is_empty() && finding.goes_through() && !dry,
             us: u32::try_from(us).unwrap_or(u32::MAX),
-            key,
+            at: chain.now,
         };
         self.conclude(&ruleset, event, &session, decided, finding).await
     }
 
     /// Reserves what the event claims if it goes through; in a dry mode it only looks.
-    async fn claim(
-        &self,
-        key: &CallKey,
-        chain: &mut Chain<'_>,
-        finding: Finding,
-        dry: bool,
-    ) -> Finding {
+    async fn claim(&self, chain: &mut Chain<'_>, finding: Finding, dry: bool) -> Finding {
         self.look_at_dry_claims(chain).await;
         if chain.claims.is_empty() {
             return finding;
         }
+        let key = call_key(chain.event);
         let claims: Vec<Claim> = chain.claims.iter().map(|(_, claim)| claim.clone()).collect();
         let answer = if dry {
             self.state.peek(&claims, chain.now).await
         } else if finding.goes_through() {
-            self.state.reserve(key, &claims, chain.now, self.lease_ms).await
+            self.state.reserve(&key, &claims, chain.now, self.lease_ms).await
         } else {
             self.state.charge(&claims, chain.now).await.map(Ok)
         };
@@ -177,28 +172,28 @@ impl Gate {
         ruleset: &Ruleset,
         event: Event,
         session: &SessionView,
-        decided: Decided,
+        mut decided: Decided,
         finding: Finding,
     ) -> Ruling {
         let mode = ruleset.settings().mode;
         let dry = mode == Mode::DryRun;
         let would = dry.then_some(finding.verdict);
-        let key = decided.key.clone();
-        let (claimed, labels) = (decided.claimed, decided.labels.clone());
+        let claimed = decided.claimed.then(|| call_key(&event));
+        let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
-            if claimed {
+            if let Some(key) = &claimed {
                 // Nothing ran: what was reserved is given back.
-                let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
+                let _ = self.state.settle(key, &Default::default(), self.clock.now()).await;
             }
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, key)
+        self.ruling(event, decision, claimed)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -242,7 +237,7 @@ impl Gate {
     ) -> Decision {
         let mut decision = Decision {
             event_id: event.id.clone(),
-            at: self.clock.now(),
+            at: decided.at,
             verdict: finding.verdict,
             code: None,
             reason: None,
@@ -256,11 +251,11 @@ impl Gate {
             policy: Arc::clone(ruleset.digest()),
             mode: ruleset.settings().mode,
             would,
-            votes: decided.votes,
+            votes: Arc::new(decided.votes),
             us: decided.us,
         };
         if would.is_some() {
-            for cast in &mut decision.votes {
+            for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
         }
@@ -275,12 +270,12 @@ impl Gate {
         decision
     }
 
-    fn ruling(&self, event: Event, decision: Decision, key: CallKey) -> Ruling {
+    fn ruling(&self, event: Event, decision: Decision, claimed: Option<CallKey>) -> Ruling {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
             decision: decision.event_id.clone(),
-            key,
+            claimed,
             since: decision.at,
             event,
         });
@@ -296,7 +291,7 @@ impl Gate {
 
     /// Mode off: nothing is looked at, nothing is recorded.
     fn untouched(&self, ruleset: &Ruleset, event: Event) -> Ruling {
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let permit = Permit::new(event.payload, Ticket::new(None, &self.abandoned));
         Ruling { decision, passage: Passage::Open(permit) }
@@ -308,11 +303,10 @@ impl Gate {
     }
 
     fn refuse_unrecorded(&self, ruleset: &Ruleset, event: Event) -> Ruling {
-        let decided = Decided::of(&event);
-        let key = decided.key.clone();
+        let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let decision = unrecorded(decision, &event);
-        self.ruling(event, decision, key)
+        self.ruling(event, decision, None)
     }
 
     async fn refuse_without_state(
@@ -325,7 +319,7 @@ impl Gate {
         if let Some(refusal) = &mut finding.refusal {
             refusal.remedy = Some(error.to_string().into());
         }
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         self.conclude(ruleset, event, &SessionView::default(), decided, finding).await
     }
 
@@ -339,14 +333,13 @@ impl Gate {
         let reason = format!("the session was ended ({}): {}", aborted.code, aborted.reason);
         let mut finding = Finding::refuse(Code::SessionAborted, reason, aborted.hook.clone());
         finding.verdict = Verdict::Abort;
-        let decided = Decided::of(&event);
-        let key = decided.key.clone();
+        let decided = Decided::of(&event, self.clock.now());
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
         let record = self.decision_record(&event, session, &decision, &[]);
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
-        self.ruling(event, decision, key)
+        self.ruling(event, decision, None)
     }
 }
 
@@ -358,12 +351,12 @@ pub(super) struct Decided {
     pub(super) labels: Vec<Name>,
     pub(super) claimed: bool,
     pub(super) us: u32,
-    pub(super) key: CallKey,
+    pub(super) at: Timestamp,
 }
 
 impl Decided {
     /// Of an event that no hook saw.
-    fn of(event: &Event) -> Decided {
+    fn of(event: &Event, at: Timestamp) -> Decided {
         Decided {
             payload: event.payload.clone(),
             votes: Vec::new(),
@@ -371,7 +364,7 @@ impl Decided {
             labels: Vec::new(),
             claimed: false,
             us: 0,
-            key: call_key(event),
+            at,
         }
     }
 }

@@ -77,7 +77,7 @@ impl Gate {
         record.code.clone_from(&decision.code);
         record.reason = decision.reason.as_ref().map(|reason| self.scrubbed(reason));
         record.hook.clone_from(&decision.hook);
-        record.votes = decision.votes.iter().map(|cast| self.scrubbed_cast(cast)).collect();
+        record.votes = self.scrubbed_votes(&decision.votes);
         record.rewritten_by.clone_from(&decision.rewritten_by);
         record.policy = Some(Name::clone(&decision.policy));
         record.mode = Some(decision.mode);
@@ -91,6 +91,16 @@ impl Gate {
 
     fn scrubbed_json(&self, value: &Arc<Json>) -> Arc<Json> {
         scrub_json(&*self.scrub, value).map_or_else(|| Arc::clone(value), Arc::new)
+    }
+
+    /// A trace without secrets; shared with the decision while no entry has any text.
+    fn scrubbed_votes(&self, votes: &Arc<Vec<Cast>>) -> Arc<Vec<Cast>> {
+        let has_text =
+            |cast: &Cast| cast.fault.is_some() || !matches!(cast.vote, None | Some(Vote::Allow(_)));
+        if !votes.iter().any(has_text) {
+            return Arc::clone(votes);
+        }
+        Arc::new(votes.iter().map(|cast| self.scrubbed_cast(cast)).collect())
     }
 
     /// A trace entry without secrets, and without the content of an answer.

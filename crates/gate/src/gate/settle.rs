@@ -119,7 +119,7 @@ impl Gate {
     ) -> Settled {
         let result = ToolResult::failure(failure, false);
         let asked = Some(Arc::clone(&call.arguments));
-        let payload = Payload::ToolError(ToolOutcome { call, result });
+        let payload = ToolOutcome { call: Arc::new(call), result };
         let event = Event::new(Arc::clone(session), payload, self.clock.now());
         let ended =
             Ended { event, decision: None, asked, key: None, handler_us: None, aborted: None };
@@ -176,7 +176,7 @@ impl Gate {
             event,
             decision: Some(call.decision),
             asked,
-            key: Some(call.key),
+            key: call.claimed,
             handler_us,
             aborted,
         })
@@ -206,7 +206,7 @@ impl Gate {
             labels: Vec::new(),
             claimed: false,
             us: u32::try_from(us).unwrap_or(u32::MAX),
-            key: call_key(&ended.event),
+            at: chain.now,
         };
         let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
         let record = self.outcome_record(&ended, &session, &decision, &labels);
@@ -262,15 +262,15 @@ impl Gate {
         dry: bool,
     ) -> Decision {
         let event = &ended.event;
-        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, self.clock.now());
-        decision.votes = decided.votes;
+        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, decided.at);
+        decision.votes = Arc::new(decided.votes);
         decision.rewritten_by = decided.rewritten_by;
         decision.us = decided.us;
         if dry {
             decision.would = Some(finding.verdict);
             decision.payload = event.payload.clone();
             decision.rewritten_by = Vec::new();
-            for cast in &mut decision.votes {
+            for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
         } else if !finding.goes_through() {
@@ -289,8 +289,11 @@ impl Gate {
     ) -> Option<Aborted> {
         let session = &ended.event.session;
         let refused = is_refused(&ended.event.payload);
-        let call = super::records::fingerprint(&ended.event.payload);
-        let call = call.filter(|_| self.ruleset().needs_repeats()).map(|call| (call, refused));
+        let call = if self.ruleset().needs_repeats() {
+            super::records::fingerprint(&ended.event.payload).map(|call| (call, refused))
+        } else {
+            None
+        };
         let labels = if dry { Vec::new() } else { labels };
         if call.is_some() || !labels.is_empty() {
             let trace = Trace { count: Counters::default(), labels, call };
@@ -313,7 +316,9 @@ impl Gate {
     pub(super) async fn settle_unknown(&self, call: OpenCall) -> Result<(), LedgerError> {
         let settlement = Settlement { executed: true, ok: false, usage: Usage::default() };
         let now = self.clock.now();
-        let _ = self.state.settle(&call.key, &settlement, now).await;
+        if let Some(key) = &call.claimed {
+            let _ = self.state.settle(key, &settlement, now).await;
+        }
         let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
         self.describe_call(&mut record, &call.event, &call.payload);
         record.decision = Some(call.decision);
@@ -329,8 +334,8 @@ impl Gate {
         decision: &Decision,
         labels: &[crate::event::Name],
     ) -> Record {
-        let now = self.clock.now();
-        let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
+        let at = decision.at;
+        let mut record = Record::new(EventId::made(at), at, RecordKind::Outcome);
         self.describe_call(&mut record, &ended.event, &ended.event.payload);
         self.describe_arguments(&mut record, ended.asked.as_ref(), &ended.event.payload);
         self.describe_decision(&mut record, decision, session);
@@ -371,7 +376,7 @@ fn untouched(
         policy: Arc::clone(ruleset.digest()),
         mode: ruleset.settings().mode,
         would: None,
-        votes: Vec::new(),
+        votes: Arc::default(),
         us: 0,
     }
 }
@@ -397,16 +402,17 @@ fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
             // A call that was refused already keeps its own refusal, without any text of its tool.
             let result = ToolResult::failure(failure, outcome.result.executed);
-            Payload::ToolError(ToolOutcome { call: outcome.call.clone(), result })
+            ToolOutcome { call: Arc::clone(&outcome.call), result }.into()
         }
-        Payload::PostModel(outcome) => Payload::PostModel(ModelOutcome {
-            call: outcome.call.clone(),
+        Payload::PostModel(outcome) => ModelOutcome {
+            call: Arc::clone(&outcome.call),
             reply: Arc::default(),
             ok: false,
             executed: outcome.executed,
             error: Some(failure),
             usage: outcome.usage,
-        }),
+        }
+        .into(),
         other @ (Payload::AgentStart(_)
         | Payload::PromptBuild(_)
         | Payload::MemoryLoad(_)
@@ -421,14 +427,12 @@ fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
 fn after_payload(ran: &Payload, performed: Performed) -> Result<Payload, Performed> {
     match (ran, performed) {
         (Payload::PreTool(call), Performed::Tool(result)) => {
-            let ok = result.ok;
-            let outcome = ToolOutcome { call: call.clone(), result };
-            Ok(if ok { Payload::PostTool(outcome) } else { Payload::ToolError(outcome) })
+            Ok(ToolOutcome { call: Arc::clone(call), result }.into())
         }
         (Payload::PreModel(call), Performed::Model(result)) => {
             let ModelResult { ok, reply, error, executed, usage } = result;
-            let call = call.clone();
-            Ok(Payload::PostModel(ModelOutcome { call, reply, ok, executed, error, usage }))
+            let call = Arc::clone(call);
+            Ok(ModelOutcome { call, reply, ok, executed, error, usage }.into())
         }
         (_, performed) => Err(performed),
     }
