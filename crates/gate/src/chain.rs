@@ -44,7 +44,8 @@ pub(crate) struct Chain<'g> {
     /// Claims of dry hooks, with the place of their entry in `votes`.
     pub(crate) dry_claims: Vec<(usize, Claim)>,
     pub(crate) labels: Vec<Name>,
-    pub(crate) rewritten_by: Vec<Name>,
+    /// How often the payload was rewritten.
+    rewrites: u32,
     standing: Vec<(u32, Vote)>,
     rewrote_behind_a_judge: bool,
     /// The last reading of the clock: one a hook boundary.
@@ -83,7 +84,7 @@ impl<'g> Chain<'g> {
             claims: Vec::new(),
             dry_claims: Vec::new(),
             labels: Vec::new(),
-            rewritten_by: Vec::new(),
+            rewrites: 0,
             standing: Vec::new(),
             rewrote_behind_a_judge: false,
             now,
@@ -142,7 +143,7 @@ impl<'g> Chain<'g> {
                 },
                 Err(fault) => (Err(fault), false),
             };
-            let rewrites = self.rewritten_by.len();
+            let rewrites = self.rewrites;
             self.take(placed, place, pass, opinion);
             if let Some(cast) = self.votes.last_mut() {
                 cast.unmatched = !matched;
@@ -151,7 +152,7 @@ impl<'g> Chain<'g> {
                 return;
             }
             // A rewrite can change the model, and so bring other hooks in behind this one.
-            if self.rewritten_by.len() > rewrites && self.event.kind() == EventKind::PreModel {
+            if self.rewrites > rewrites && self.event.kind() == EventKind::PreModel {
                 candidates = ruleset.candidates(self.event, &self.current);
                 at = candidates.iter().take_while(|other| **other <= place).count();
             }
@@ -215,7 +216,7 @@ impl<'g> Chain<'g> {
                     let entry = self.votes.len();
                     self.dry_claims.extend(opinion.claims.into_iter().map(|claim| (entry, claim)));
                 } else {
-                    self.apply(place, hook, opinion.vote, rewritten);
+                    self.apply(place, opinion.vote, rewritten);
                     self.claims.extend(opinion.claims.into_iter().map(|claim| (place, claim)));
                     self.labels.extend(opinion.labels);
                 }
@@ -228,7 +229,7 @@ impl<'g> Chain<'g> {
                 {
                     cast.vote = Some(vote.clone());
                     if !cast.dry_run {
-                        self.apply(place, hook, Some(vote), None);
+                        self.apply(place, Some(vote), None);
                     }
                 }
             }
@@ -237,10 +238,10 @@ impl<'g> Chain<'g> {
         self.places.push(place);
     }
 
-    fn apply(&mut self, place: u32, hook: &Hook, vote: Option<Vote>, rewritten: Option<Payload>) {
+    fn apply(&mut self, place: u32, vote: Option<Vote>, rewritten: Option<Payload>) {
         if let Some(payload) = rewritten {
             self.current = payload;
-            self.rewritten_by.push(Name::clone(&hook.name));
+            self.rewrites += 1;
             let kind = self.event.kind();
             self.rewrote_behind_a_judge |= self.ruleset.has_judge_before(kind, place);
         }

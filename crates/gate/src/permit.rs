@@ -6,6 +6,7 @@
 use crate::clock::Timestamp;
 use crate::event::{Event, EventId};
 use crate::payload::Payload;
+use crate::record::ShownArguments;
 use crate::state::CallKey;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +70,8 @@ pub(crate) struct OpenCall {
     /// The key of what it reserved, if it reserved anything.
     pub(crate) claimed: Option<CallKey>,
     pub(crate) since: Timestamp,
+    /// Its arguments as its record shows them.
+    pub(crate) shown: ShownArguments,
 }
 
 impl Ticket {

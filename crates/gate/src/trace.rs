@@ -29,6 +29,11 @@ pub struct Cast {
     pub findings: Vec<Name>,
 }
 
+/// The hooks of a trace that rewrote the payload, in order.
+pub(crate) fn rewritten_by(votes: &[Cast]) -> impl Iterator<Item = &Name> {
+    votes.iter().filter(|cast| cast.rewrote && !cast.dry_run).map(|cast| &cast.hook)
+}
+
 impl Cast {
     /// An entry of a hook that has not said anything.
     pub(crate) fn new(hook: Name) -> Cast {

@@ -10,6 +10,7 @@ use crate::gate::settle::ModelResult;
 use crate::kind::{EventKind, Phase};
 use crate::payload::{Failure, Payload, ToolResult};
 use crate::permit::{OpenCall, Permit, Ticket};
+use crate::record::ShownArguments;
 use crate::ruleset::{DefaultVote, Durability, Mode, Ruleset};
 use crate::state::{Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, Trace};
 use crate::vote::{Joined, Lead, Rank, Refusal, Verdict, Vote};
@@ -120,7 +121,6 @@ impl Gate {
         let decided = Decided {
             payload: std::mem::replace(&mut chain.current, event.payload.clone()),
             votes: std::mem::take(&mut chain.votes),
-            rewritten_by: std::mem::take(&mut chain.rewritten_by),
             labels: std::mem::take(&mut chain.labels),
             claimed: !chain.claims.is_empty() && finding.goes_through() && !dry,
             us: u32::try_from(us).unwrap_or(u32::MAX),
@@ -183,6 +183,7 @@ impl Gate {
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
+        let shown = record.arguments.clone();
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
@@ -193,7 +194,7 @@ impl Gate {
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, claimed)
+        self.ruling(event, decision, claimed, shown)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -245,7 +246,6 @@ impl Gate {
             hook: finding.hook.clone(),
             payload: if would.is_some() { event.payload.clone() } else { decided.payload },
             result: None,
-            rewritten_by: if would.is_some() { Vec::new() } else { decided.rewritten_by },
             approval: finding.approval.clone(),
             skip_host_prompt: finding.skip_host_prompt,
             policy: Arc::clone(ruleset.digest()),
@@ -270,12 +270,19 @@ impl Gate {
         decision
     }
 
-    fn ruling(&self, event: Event, decision: Decision, claimed: Option<CallKey>) -> Ruling {
+    fn ruling(
+        &self,
+        event: Event,
+        decision: Decision,
+        claimed: Option<CallKey>,
+        shown: ShownArguments,
+    ) -> Ruling {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
             decision: decision.event_id.clone(),
             claimed,
+            shown,
             since: decision.at,
             event,
         });
@@ -306,7 +313,8 @@ impl Gate {
         let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let decision = unrecorded(decision, &event);
-        self.ruling(event, decision, None)
+        let shown = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
+        self.ruling(event, decision, None, shown)
     }
 
     async fn refuse_without_state(
@@ -337,9 +345,10 @@ impl Gate {
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
         let record = self.decision_record(&event, session, &decision, &[]);
+        let shown = record.arguments.clone();
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
-        self.ruling(event, decision, None)
+        self.ruling(event, decision, None, shown)
     }
 }
 
@@ -347,7 +356,6 @@ impl Gate {
 pub(super) struct Decided {
     pub(super) payload: Payload,
     pub(super) votes: Vec<crate::trace::Cast>,
-    pub(super) rewritten_by: Vec<Name>,
     pub(super) labels: Vec<Name>,
     pub(super) claimed: bool,
     pub(super) us: u32,
@@ -360,7 +368,6 @@ impl Decided {
         Decided {
             payload: event.payload.clone(),
             votes: Vec::new(),
-            rewritten_by: Vec::new(),
             labels: Vec::new(),
             claimed: false,
             us: 0,

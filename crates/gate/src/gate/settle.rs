@@ -15,7 +15,7 @@ use crate::kind::Phase;
 use crate::ledger::LedgerError;
 use crate::payload::{Failure, ModelOutcome, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
 use crate::permit::{OpenCall, Ticket};
-use crate::record::{Record, RecordKind};
+use crate::record::{Record, RecordKind, ShownArguments};
 use crate::ruleset::{Mode, Ruleset};
 use crate::session::Session;
 use crate::state::{Aborted, CallKey, Counters, Entry, Settlement, Trace};
@@ -75,8 +75,8 @@ struct Ended {
     event: Event,
     /// The decision it belongs to; none for a call that never came to one.
     decision: Option<EventId>,
-    /// Arguments as asked.
-    asked: Option<Arc<Json>>,
+    /// Its arguments as its record shows them.
+    shown: ShownArguments,
     key: Option<CallKey>,
     handler_us: Option<u64>,
     /// The abort that refused it.
@@ -118,11 +118,12 @@ impl Gate {
         failure: Failure,
     ) -> Settled {
         let result = ToolResult::failure(failure, false);
-        let asked = Some(Arc::clone(&call.arguments));
+        let asked = Arc::clone(&call.arguments);
         let payload = ToolOutcome { call: Arc::new(call), result };
         let event = Event::new(Arc::clone(session), payload, self.clock.now());
+        let shown = self.shown_arguments(Some(&asked), &event.payload);
         let ended =
-            Ended { event, decision: None, asked, key: None, handler_us: None, aborted: None };
+            Ended { event, decision: None, shown, key: None, handler_us: None, aborted: None };
         self.settle_ended(ended).await
     }
 
@@ -148,9 +149,10 @@ impl Gate {
         }
         let key = Some(call_key(&event));
         let asked = event.payload.tool_call().map(|call| Arc::clone(&call.arguments));
+        let shown = self.shown_arguments(asked.as_ref(), &event.payload);
         let id = event.id.clone();
         let payload = event.payload.clone();
-        let ended = Ended { event, decision: None, asked, key, handler_us: None, aborted: None };
+        let ended = Ended { event, decision: None, shown, key, handler_us: None, aborted: None };
         let settled = self.settle_ended(ended).await;
         let ruleset = self.ruleset();
         settled.decision.unwrap_or_else(|| untouched(&ruleset, id, payload, self.clock.now()))
@@ -163,7 +165,6 @@ impl Gate {
         aborted: Option<Aborted>,
     ) -> Settled {
         let now = self.clock.now();
-        let asked = call.event.payload.part();
         let payload = match after_payload(&call.payload, performed) {
             Ok(payload) => payload,
             // An effect of the other kind than was permitted: the caller's mistake, not hidden.
@@ -175,7 +176,7 @@ impl Gate {
         self.settle_ended(Ended {
             event,
             decision: Some(call.decision),
-            asked,
+            shown: call.shown,
             key: call.claimed,
             handler_us,
             aborted,
@@ -202,7 +203,6 @@ impl Gate {
         let decided = Decided {
             payload: chain.current,
             votes: chain.votes,
-            rewritten_by: chain.rewritten_by,
             labels: Vec::new(),
             claimed: false,
             us: u32::try_from(us).unwrap_or(u32::MAX),
@@ -264,12 +264,10 @@ impl Gate {
         let event = &ended.event;
         let mut decision = untouched(ruleset, event.id.clone(), decided.payload, decided.at);
         decision.votes = Arc::new(decided.votes);
-        decision.rewritten_by = decided.rewritten_by;
         decision.us = decided.us;
         if dry {
             decision.would = Some(finding.verdict);
             decision.payload = event.payload.clone();
-            decision.rewritten_by = Vec::new();
             for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
@@ -321,6 +319,7 @@ impl Gate {
         }
         let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
         self.describe_call(&mut record, &call.event, &call.payload);
+        record.arguments = call.shown;
         record.decision = Some(call.decision);
         record.policy = Some(Arc::clone(self.ruleset().digest()));
         record.reason = Some("the call was dropped before it told what came of it".into());
@@ -337,7 +336,7 @@ impl Gate {
         let at = decision.at;
         let mut record = Record::new(EventId::made(at), at, RecordKind::Outcome);
         self.describe_call(&mut record, &ended.event, &ended.event.payload);
-        self.describe_arguments(&mut record, ended.asked.as_ref(), &ended.event.payload);
+        record.arguments = ended.shown.clone();
         self.describe_decision(&mut record, decision, session);
         let (executed, ok, usage) = ending_of(&ended.event.payload);
         record.decision.clone_from(&ended.decision);
@@ -370,7 +369,6 @@ fn untouched(
         hook: None,
         payload,
         result: None,
-        rewritten_by: Vec::new(),
         approval: None,
         skip_host_prompt: false,
         policy: Arc::clone(ruleset.digest()),
