@@ -9,8 +9,9 @@ use crate::clock::{Clock, Timestamp};
 use crate::code::Code;
 use crate::event::{Event, Name};
 use crate::hook::{HandlerError, Hook, OnFailure, Opinion, Roles, Sees, View};
+use crate::index::Candidates;
 use crate::kind::{EventKind, Phase};
-use crate::limits::{CLAIMS_MAX, REASON_BYTES_MAX};
+use crate::limits::{CLAIMS_MAX, LABELS_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::matcher::Subject;
 use crate::payload::Payload;
 use crate::ruleset::{Placed, Resolution, Ruleset};
@@ -48,6 +49,8 @@ pub(crate) struct Chain<'g> {
     rewrites: u32,
     standing: Vec<(u32, Vote)>,
     rewrote_behind_a_judge: bool,
+    /// When it began.
+    pub(crate) started: Timestamp,
     /// The last reading of the clock: one a hook boundary.
     pub(crate) now: Timestamp,
 }
@@ -87,6 +90,7 @@ impl<'g> Chain<'g> {
             rewrites: 0,
             standing: Vec::new(),
             rewrote_behind_a_judge: false,
+            started: now,
             now,
         }
     }
@@ -122,7 +126,7 @@ impl<'g> Chain<'g> {
 
     async fn pass(&mut self, pass: Pass) {
         let ruleset = self.ruleset;
-        let mut candidates = ruleset.candidates(self.event, &self.current);
+        let mut candidates = self.candidates();
         let mut at = 0;
         while let Some(place) = candidates.get(at).copied() {
             at += 1;
@@ -153,10 +157,22 @@ impl<'g> Chain<'g> {
             }
             // A rewrite can change the model, and so bring other hooks in behind this one.
             if self.rewrites > rewrites && self.event.kind() == EventKind::PreModel {
-                candidates = ruleset.candidates(self.event, &self.current);
+                candidates = self.candidates();
                 at = candidates.iter().take_while(|other| **other <= place).count();
             }
         }
+    }
+
+    /// The hooks that the event may concern as it is now. A rewrite can change the model that the
+    /// index finds hooks by; those that see the original are still found by what was asked.
+    fn candidates(&self) -> Candidates {
+        let mut found = self.ruleset.candidates(self.event, &self.current);
+        if self.current.subject() != self.event.payload.subject() {
+            found.extend(self.ruleset.candidates(self.event, &self.event.payload));
+            found.sort_unstable();
+            found.dedup();
+        }
+        found
     }
 
     /// Whether the hook's matcher matches the payload as it is now.
@@ -217,7 +233,10 @@ impl<'g> Chain<'g> {
                     self.dry_claims.extend(opinion.claims.into_iter().map(|claim| (entry, claim)));
                 } else {
                     self.apply(place, opinion.vote, rewritten);
-                    self.claims.extend(opinion.claims.into_iter().map(|claim| (place, claim)));
+                    // Whose claim it is, the gate knows best.
+                    let of_hook = |claim| Claim { hook: Name::clone(&hook.name), ..claim };
+                    let claims = opinion.claims.into_iter().map(|claim| (place, of_hook(claim)));
+                    self.claims.extend(claims);
                     self.labels.extend(opinion.labels);
                 }
             }
@@ -281,6 +300,12 @@ impl<'g> Chain<'g> {
             if let Some(error) = opinion.claims.iter().find_map(|c| c.quota.check().err()) {
                 return nonsense(error.to_string());
             }
+        }
+        let is_long = |name: &Name| name.len() > NAME_BYTES_MAX;
+        if opinion.labels.len() > LABELS_MAX || opinion.labels.iter().any(is_long) {
+            return nonsense(format!(
+                "over {LABELS_MAX} labels, or one over {NAME_BYTES_MAX} bytes"
+            ));
         }
         let Some(part) = opinion.rewrite.take() else {
             return Ok((opinion, None));

@@ -428,11 +428,7 @@ fn put(out: &mut Object, key: &str, part: &Arc<Json>, extra: &Object) {
 }
 
 fn extend(out: &mut Object, extra: &Object) {
-    for (key, value) in extra.iter() {
-        if !out.contains_key(key) {
-            out.insert(key, value.clone());
-        }
-    }
+    out.extend_missing(extra);
 }
 
 fn put_tool_call(out: &mut Object, call: &ToolCall) {

@@ -12,7 +12,9 @@ use crate::payload::{Failure, Payload, ToolResult};
 use crate::permit::{OpenCall, Permit, Ticket};
 use crate::record::ShownArguments;
 use crate::ruleset::{DefaultVote, Durability, Mode, Ruleset};
-use crate::state::{Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, Trace};
+use crate::state::{
+    Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, StateError, Trace,
+};
 use crate::vote::{Joined, Lead, Rank, Refusal, Verdict, Vote};
 use std::sync::Arc;
 
@@ -107,17 +109,31 @@ impl Gate {
         if let Some(aborted) = session.aborted.as_deref().filter(|_| ends_here(event.kind())) {
             return self.refuse_aborted(&ruleset, event, &session, aborted).await;
         }
-        let started = self.clock.now();
-        let mut chain = Chain::new(&ruleset, &*self.clock, &event, &session, started);
+        let renewed;
+        let mut chain = Chain::new(&ruleset, &*self.clock, &event, &session, self.clock.now());
         chain.run().await;
         let mut finding = resolve(&chain.joined(), &ruleset, event.kind());
         let dry = ruleset.settings().mode == Mode::DryRun;
         if finding.verdict == Verdict::Ask && !dry {
-            finding = self.ask(&ruleset, &event, &session, &mut chain, finding).await;
+            finding = match self.ask(&ruleset, &event, &chain, &finding).await {
+                Err(refused) => refused,
+                // Decided again, with the answer attached, in the session as it is now.
+                Ok(agreed) => match self.renew(&event, &ruleset).await {
+                    Err(refused) => refused,
+                    Ok(session) => {
+                        renewed = session;
+                        chain.count();
+                        let now = self.clock.now();
+                        chain = Chain::new(&ruleset, &*self.clock, &event, &renewed, now);
+                        chain.run().await;
+                        agreed.resolve(&chain, &ruleset, &event)
+                    }
+                },
+            };
         }
         finding = self.claim(&mut chain, finding, dry).await;
         chain.count();
-        let us = chain.now.since(started).as_micros();
+        let us = chain.now.since(chain.started).as_micros();
         let decided = Decided {
             payload: std::mem::replace(&mut chain.current, event.payload.clone()),
             votes: std::mem::take(&mut chain.votes),
@@ -127,6 +143,21 @@ impl Gate {
             at: chain.now,
         };
         self.conclude(&ruleset, event, &session, decided, finding).await
+    }
+
+    /// The session as it is after people were asked. It, or the policy, may not be what it was.
+    async fn renew(&self, event: &Event, ruleset: &Ruleset) -> Result<SessionView, Finding> {
+        if self.ruleset().digest() != ruleset.digest() {
+            let reason = "the policy changed while a person was asked";
+            return Err(Finding::refuse(Code::ApprovalRequired, reason, None));
+        }
+        let entry = Entry { count: Counters::default(), ..entry(event, ruleset) };
+        let session = self.state.enter(&event.session, entry).await;
+        let session = session.map_err(|error| stateless(&error))?;
+        match session.aborted.as_deref() {
+            Some(aborted) => Err(ended(aborted)),
+            None => Ok(session),
+        }
     }
 
     /// Reserves what the event claims if it goes through; in a dry mode it only looks.
@@ -151,8 +182,9 @@ impl Gate {
                 mark(chain, &exceeded.hook, &denied);
                 denied
             }
-            Ok(Err(_)) => finding,
-            Err(error) => Finding::refuse(Code::HookError, error.to_string(), None),
+            Err(error) if finding.goes_through() => stateless(&error),
+            // What is refused already stays refused by whoever refused it.
+            Ok(Err(_)) | Err(_) => finding,
         }
     }
 
@@ -178,7 +210,7 @@ impl Gate {
         let mode = ruleset.settings().mode;
         let dry = mode == Mode::DryRun;
         let would = dry.then_some(finding.verdict);
-        let claimed = decided.claimed.then(|| call_key(&event));
+        let mut key = decided.claimed.then(|| call_key(&event));
         let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
@@ -187,14 +219,14 @@ impl Gate {
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
-            if let Some(key) = &claimed {
+            if let Some(key) = key.take() {
                 // Nothing ran: what was reserved is given back.
-                let _ = self.state.settle(key, &Default::default(), self.clock.now()).await;
+                let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
             }
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, claimed, shown)
+        self.ruling(event, decision, key, shown)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -270,20 +302,22 @@ impl Gate {
         decision
     }
 
+    /// `key`: under which the call has reserved something.
     fn ruling(
         &self,
         event: Event,
         decision: Decision,
-        claimed: Option<CallKey>,
+        key: Option<CallKey>,
         shown: ShownArguments,
     ) -> Ruling {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
             decision: decision.event_id.clone(),
-            claimed,
+            key,
             shown,
             since: decision.at,
+            may_have_run: false,
             event,
         });
         let ticket = Ticket::new(call, &self.abandoned);
@@ -321,12 +355,9 @@ impl Gate {
         &self,
         ruleset: &Ruleset,
         event: Event,
-        error: crate::state::StateError,
+        error: StateError,
     ) -> Ruling {
-        let mut finding = Finding::refuse(Code::HookError, "session state is not available", None);
-        if let Some(refusal) = &mut finding.refusal {
-            refusal.remedy = Some(error.to_string().into());
-        }
+        let finding = stateless(&error);
         let decided = Decided::of(&event, self.clock.now());
         self.conclude(ruleset, event, &SessionView::default(), decided, finding).await
     }
@@ -338,9 +369,7 @@ impl Gate {
         session: &SessionView,
         aborted: &Aborted,
     ) -> Ruling {
-        let reason = format!("the session was ended ({}): {}", aborted.code, aborted.reason);
-        let mut finding = Finding::refuse(Code::SessionAborted, reason, aborted.hook.clone());
-        finding.verdict = Verdict::Abort;
+        let finding = ended(aborted);
         let decided = Decided::of(&event, self.clock.now());
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
@@ -350,6 +379,23 @@ impl Gate {
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
         self.ruling(event, decision, None, shown)
     }
+}
+
+/// A refusal because the state failed: the model hears that, the person hears what failed.
+pub(super) fn stateless(error: &StateError) -> Finding {
+    let mut finding = Finding::refuse(Code::HookError, "session state is not available", None);
+    if let Some(refusal) = &mut finding.refusal {
+        refusal.remedy = Some(error.to_string().into());
+    }
+    finding
+}
+
+/// A refusal because the session was ended.
+pub(super) fn ended(aborted: &Aborted) -> Finding {
+    let reason = format!("the session was ended ({}): {}", aborted.code, aborted.reason);
+    let mut finding = Finding::refuse(Code::SessionAborted, reason, aborted.hook.clone());
+    finding.verdict = Verdict::Abort;
+    finding
 }
 
 /// What the chain and the claims left of an event.

@@ -25,7 +25,7 @@ impl Gate {
         self.describe_call(&mut record, event, &decision.payload);
         record.arguments = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
         self.describe_decision(&mut record, decision, session);
-        record.labels = labels.to_vec();
+        record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         record
     }
 
@@ -34,12 +34,12 @@ impl Gate {
         record.event = Some(event.kind());
         record.session = Some(Arc::clone(&event.session));
         if let Some(call) = payload.tool_call() {
-            record.tool = Some(Name::clone(&call.tool));
-            record.server.clone_from(&call.server);
-            record.call_id.clone_from(&call.call_id);
+            record.tool = Some(self.scrubbed(&call.tool));
+            record.server = call.server.as_ref().map(|server| self.scrubbed(server));
+            record.call_id = call.call_id.as_ref().map(|id| self.scrubbed(id));
         } else if let Some(call) = payload.model_call() {
-            record.model = call.model().map(Name::from);
-            record.call_id.clone_from(&call.call_id);
+            record.model = call.model().map(|model| self.scrubbed(&model.into()));
+            record.call_id = call.call_id.as_ref().map(|id| self.scrubbed(id));
         }
     }
 
