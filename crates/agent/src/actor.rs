@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use tokio::sync::watch;
 use tollgate_gate::{
-    Aborted, Clock, Code, Event, Failure, Gate, HookError, Mode, Name, Passage, Payload, Session,
-    Soon, Timestamp, Verdict,
+    Aborted, Clock, Code, Decision, Event, Failure, Gate, HookError, Mode, Name, Passage, Payload,
+    Session, Soon, Timestamp, Verdict,
 };
 
 /// A session in front of its gate. Clones are the same actor.
@@ -111,6 +111,22 @@ impl Actor {
         }
     }
 
+    /// Notes a decision that ended the session.
+    pub(crate) fn note_decision(&self, decision: &Decision) {
+        if decision.verdict == Verdict::Abort {
+            self.note(Some(&Aborted {
+                code: decision.code.clone().unwrap_or(Code::SessionAborted),
+                reason: decision.reason.clone().unwrap_or_default(),
+                hook: decision.hook.clone(),
+            }));
+        }
+    }
+
+    /// Why the session has ended, for an answer: the first reason, whoever meets it.
+    pub(crate) fn ended(&self) -> Option<Aborted> {
+        self.aborted().map(Arc::unwrap_or_clone)
+    }
+
     /// Runs an effect to its end, or drops it when the session ends before that (`None`).
     pub(crate) async fn unless_ended<F: Future>(&self, effect: F) -> Option<F::Output> {
         let mut ending = self.ending.subscribe();
@@ -160,13 +176,12 @@ impl Lifecycle for Actor {
             if let Passage::Open(permit) = ruling.passage {
                 return Emitted::Passed(permit.redeem().0);
             }
-            let code = decision.code.unwrap_or(Code::HookDenied);
-            let reason = decision.reason.unwrap_or_default();
-            if decision.verdict == Verdict::Abort {
-                let aborted = Aborted { code, reason, hook: decision.hook };
-                self.note(Some(&aborted));
+            self.note_decision(&decision);
+            if let Some(aborted) = self.ended().filter(|_| decision.verdict == Verdict::Abort) {
                 return Emitted::Ended(aborted);
             }
+            let code = decision.code.unwrap_or(Code::HookDenied);
+            let reason = decision.reason.unwrap_or_default();
             Emitted::Refused(Failure { code, message: reason, tool: kind.name().into() })
         })
     }

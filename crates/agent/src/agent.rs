@@ -114,7 +114,8 @@ impl Agent {
         self
     }
 
-    /// Works on a task to the end.
+    /// Works on a task to the end. Dropping the future ends the work; what a call under way came to
+    /// is then recorded as unknown, with the session's next event or [`tollgate_gate::Gate::flush`].
     pub async fn run(&self, task: &str) -> Run {
         let mut going = Going { agent: self, messages: Vec::new(), turns: 0, trace_lines_lost: 0 };
         let ended = match going.work(task).await {

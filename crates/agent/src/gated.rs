@@ -101,7 +101,9 @@ impl<R: Tools> Gated<R> {
         }
         let tags = self.tools.declaration(&call.tool).map(|it| it.tags.clone()).unwrap_or_default();
         let event = self.actor.event(Payload::PreTool(Arc::clone(call))).with_tags(tags);
-        match gate.decide(event).await.passage {
+        let ruling = gate.decide(event).await;
+        self.actor.note_decision(&ruling.decision);
+        match ruling.passage {
             Passage::Closed(closed) => Some(gate.settle_closed(closed).await),
             Passage::Open(permit) => self.perform(permit).await,
         }
@@ -132,13 +134,13 @@ impl<R: Tools> Gated<R> {
                 ToolResult::failure(failure(&asked.tool, Code::ToolError, message), false)
             }
         };
-        let aborted = settled.aborted.or_else(|| self.actor.aborted().map(unshared));
+        let aborted = self.actor.ended();
         let ToolCall { tool, call_id, .. } = asked.clone();
         Dispatched { tool, call_id, result, fate: Fate::Known, aborted }
     }
 
     fn dropped(&self, asked: &ToolCall) -> Dispatched {
-        let aborted = self.actor.aborted().map(unshared);
+        let aborted = self.actor.ended();
         let message = match &aborted {
             Some(aborted) => ended_text(aborted, "what came of this call is not known"),
             None => "what came of this call is not known".to_owned(),
@@ -148,10 +150,6 @@ impl<R: Tools> Gated<R> {
         let result = ToolResult::failure(failure, true);
         Dispatched { tool, call_id, result, fate: Fate::Unknown, aborted }
     }
-}
-
-fn unshared(aborted: Arc<Aborted>) -> Aborted {
-    Arc::unwrap_or_clone(aborted)
 }
 
 fn ended_text(aborted: &Aborted, so: &str) -> String {

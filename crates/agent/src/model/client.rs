@@ -38,7 +38,7 @@ pub enum Delta {
     Call {
         /// Which call of the reply.
         index: usize,
-        /// Its id, once.
+        /// Its id, once. A client whose provider gives none makes one.
         id: Option<String>,
         /// The tool, once.
         tool: Option<String>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::tempdir;
-use tollgate_agent::{Declaration, Dispatch, Fate, Tool, asynchronous, blocking};
+use tollgate_agent::{Declaration, Dispatch, Dispatched, Fate, Tool, asynchronous, blocking};
 use tollgate_gate::{
     Claim, Code, Counted, EventKind, Hook, Matcher, Opinion, Quota, Roles, inline,
 };
@@ -95,7 +95,8 @@ async fn an_abort_drops_what_has_begun_and_refuses_the_rest() {
     let codes: Vec<_> = done.iter().map(|d| d.result.error.clone().unwrap().code).collect();
     let ended = Code::SessionAborted;
     assert_eq!(codes, [ended.clone(), ended.clone(), Code::HookDenied, ended]);
-    assert!(done.iter().all(|done| done.aborted.is_some()));
+    let told = |done: &Dispatched| done.aborted.clone().map(|aborted| aborted.reason);
+    assert!(done.iter().all(|done| told(done).as_deref() == Some("enough")));
 
     rig.gate.flush().await.unwrap();
     let outcomes = rig.outcomes();
