@@ -12,12 +12,11 @@ use crate::limits::AGENT_DEPTH_MAX;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use tokio::sync::watch;
 use tollgate_gate::{
-    Aborted, Clock, Code, Decision, Event, Failure, Gate, HookError, Mode, Name, Passage, Payload,
-    Session, Soon, Timestamp, Verdict,
+    Aborted, Clock, Code, Decision, Event, EventId, Failure, Gate, HookError, Mode, Name, Passage,
+    Payload, Session, Soon, Timestamp, Verdict,
 };
 
 /// A session in front of its gate. Clones are the same actor.
@@ -27,7 +26,6 @@ pub struct Actor {
     session: Arc<Session>,
     /// Set once the session has ended.
     ending: Arc<watch::Sender<Option<Arc<Aborted>>>>,
-    children: Arc<AtomicU64>,
     depth: u32,
 }
 
@@ -53,7 +51,7 @@ impl Actor {
 
     fn at_depth(gate: Arc<Gate>, session: Arc<Session>, depth: u32) -> Actor {
         let ending = Arc::new(watch::Sender::new(None));
-        Actor { gate, session, ending, children: Arc::default(), depth }
+        Actor { gate, session, ending, depth }
     }
 
     /// An actor below this one: a session of its own whose parent is this session, and the same gate.
@@ -64,10 +62,10 @@ impl Actor {
         if self.depth >= AGENT_DEPTH_MAX {
             return Err(TooDeep);
         }
-        let number = self.children.fetch_add(1, Ordering::Relaxed) + 1;
         let mut session = Session::clone(&self.session);
         session.root = Some(session.root.unwrap_or_else(|| Name::clone(&self.session.id)));
-        session.id = format!("{}/{agent}-{number}", self.session.id).into();
+        // Unlike any other, also after a restart: a session that was ended stays ended.
+        session.id = format!("{agent}-{}", EventId::made(self.now())).into();
         session.parent = Some(Name::clone(&self.session.id));
         session.agent = Some(Name::clone(agent));
         Ok(Actor::at_depth(Arc::clone(&self.gate), Arc::new(session), self.depth + 1))

@@ -206,7 +206,7 @@ impl Going<'_> {
             ..MemoryLoad::default()
         };
         match self.emit(Payload::MemoryLoad(load.into())).await {
-            Ok(text) => Ok(Some(text_of(&text))),
+            Ok(text) => Ok(Some(text_of(&text)).filter(|text| !text.is_empty())),
             Err(Ended::Refused { .. }) => Ok(None),
             Err(
                 ended @ (Ended::Finished { .. }

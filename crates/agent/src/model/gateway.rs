@@ -6,6 +6,7 @@
 use crate::actor::Actor;
 use crate::limits::{ERROR_BYTES_MAX, REPLY_BYTES_MAX, REPLY_CALLS_MAX};
 use crate::model::{Delta, Message, ModelClient, ModelError, ModelRequest, Reply, RequestedCall};
+use crate::panics::caught;
 use crate::registry::{Declaration, failure};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,7 +103,8 @@ impl ModelGateway {
             }
         };
         let mut gathered = Gathered::default();
-        let outcome = self.gather(request, &mut gathered).await;
+        let outcome = caught(|| self.gather(request, &mut gathered)).await;
+        let outcome = outcome.unwrap_or_else(|panic| Err(ModelError::Panicked(panic)));
         let usage = gathered.usage;
         self.count(usage);
         match outcome.and_then(|()| gathered.finish()) {

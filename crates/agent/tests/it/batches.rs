@@ -52,6 +52,18 @@ async fn calls_that_only_read_run_at_the_same_time_and_keep_their_order() {
 }
 
 #[tokio::test]
+async fn a_large_batch_runs_a_bounded_number_at_a_time() {
+    use tollgate_agent::limits::BATCH_CONCURRENT_CALLS_MAX;
+    let most = Arc::default();
+    let rig = rig(vec![crowd("read", true, &most)], vec![]);
+    let calls: Vec<_> = (0..50).map(|n| call(&format!("c{n}"), "read", r#"{"n": 9}"#)).collect();
+    let ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
+    let done = rig.tools.dispatch_many(calls).await;
+    assert_eq!(done.iter().map(|done| done.call_id.clone()).collect::<Vec<_>>(), ids);
+    assert_eq!(most.load(Ordering::SeqCst), BATCH_CONCURRENT_CALLS_MAX);
+}
+
+#[tokio::test]
 async fn one_call_that_writes_puts_the_whole_batch_in_order() {
     let read = Arc::default();
     let rig = rig(vec![crowd("read", true, &read), crowd("write", false, &Arc::default())], vec![]);
