@@ -1,14 +1,17 @@
 //! Batches: at the same time when all only read, in order otherwise; one refusal drops nobody, an
 //! abort drops what has begun, and every call has its result.
 
-use crate::rig::{ANYTHING, Rig, call, echo, endless, judge, registry};
+use crate::rig::{ANYTHING, RealClock, Rig, call, echo, endless, gate_by, judge, registry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::tempdir;
-use tollgate_agent::{Declaration, Dispatch, Dispatched, Fate, Tool, asynchronous, blocking};
+use tollgate_agent::{
+    Declaration, Dispatch, Dispatched, Fate, Gated, Tool, asynchronous, blocking,
+};
 use tollgate_gate::{
-    Claim, Code, Counted, EventKind, Hook, Matcher, Opinion, Quota, Roles, inline,
+    Claim, Code, Counted, EventKind, Hook, Matcher, Opinion, Quota, RecordKind, Roles, Session,
+    inline,
 };
 
 fn rig(tools: Vec<Tool>, hooks: Vec<Hook>) -> Rig {
@@ -120,6 +123,31 @@ async fn an_abort_drops_what_has_begun_and_refuses_the_rest() {
         .collect();
     assert_eq!(unknown, ["c1", "c2"]);
     assert_eq!(rig.decisions(EventKind::PreTool).len(), 4);
+}
+
+#[tokio::test]
+async fn a_call_that_is_permitted_when_its_session_has_just_ended_does_not_run() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let abort = judge("abort", EventKind::PreTool, || Opinion::abort("enough"))
+        .matching(Matcher::tool("last").unwrap());
+    let slowly = tollgate_gate::asynchronous(|_| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            Ok(Opinion::allow())
+        })
+    });
+    let slowly = Hook::new("slowly", EventKind::PreTool, Roles::JUDGE, slowly)
+        .matching(Matcher::tool("count").unwrap());
+    let (gate, ledger) = gate_by(Arc::new(RealClock(Instant::now())), [abort, slowly]);
+    let registry = registry(vec![counted("count", &ran), echo("last", "")]);
+    let tools = Gated::new(registry, gate, Session::new("s1"));
+    let done = tools.dispatch_many(vec![call("c1", "count", "{}"), call("c2", "last", "{}")]).await;
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    assert_eq!((done[0].fate, done[0].result.executed), (Fate::Known, false));
+    assert_eq!(done[0].result.error.clone().unwrap().code, Code::SessionAborted);
+    let of_first = ledger.records().into_iter().filter(|r| r.call_id.as_deref() == Some("c1"));
+    let outcome = of_first.last().unwrap();
+    assert_eq!((outcome.kind, outcome.executed), (RecordKind::Outcome, Some(false)));
 }
 
 #[tokio::test]
