@@ -45,6 +45,7 @@ impl HookCompiler<'_> {
             plan.repeats = handler.needs_repeats();
         }
         plan.matching = self.matching(raw, spec, report);
+        plan.at = super::where_is(report, self.place(raw.name.span));
         plan.when = self.condition(raw.when.as_ref(), &plan, report);
         plan.unless = self.condition(raw.unless.as_ref(), &plan, report);
         Some(Made {
@@ -277,6 +278,7 @@ fn plan(raw: &RawHook, unit: &Unit, spec: &ActionSpec, value: &Json) -> HookPlan
         description: raw.description.clone(),
         locked: raw.locked,
         layer: unit.kind,
+        at: String::new(),
         exceptions: Vec::new(),
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct HookPlan {
     pub(crate) description: Option<String>,
     pub(crate) locked: bool,
     pub(crate) layer: LayerKind,
+    /// File and line, for people.
+    pub(crate) at: String,
     pub(crate) exceptions: Vec<ExceptionPlan>,
 }
 

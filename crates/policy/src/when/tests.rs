@@ -1,0 +1,1 @@
+//! The laws of conditions, each on small conditions and events.

@@ -1,0 +1,1 @@
+//! The integration tests of the policy crate, one binary.
