@@ -3,7 +3,7 @@
 use crate::compile::build::Ready;
 use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource, ToolFacts};
 use crate::compile::plan::{HookPlan, Plan};
-use crate::compile::{self, CompileContext, Compiled, Unit};
+use crate::compile::{self, CompileContext, Compiled, Redactors, Unit};
 use crate::diagnostic::{Diagnostic, Place, Report, Severity};
 use crate::layers::{
     self, Expanded, FileError, Layer, LayerKind, LayerState, LayerStatus, Opened, Origin, Trust,
@@ -29,6 +29,8 @@ pub struct LoadOptions<'o> {
     pub env: &'o dyn Fn(&str) -> Option<String>,
     /// What knows the effects of calls; `None`: what the policy's `tools:` declare.
     pub effects: Option<&'o Arc<dyn EffectSource>>,
+    /// What `redact: { find: .. }` can name beside the built-in redactors.
+    pub redactors: &'o Redactors,
     /// What a person has trusted; `None`: nothing.
     pub trust: Option<&'o TrustStore>,
 }
@@ -36,7 +38,8 @@ pub struct LoadOptions<'o> {
 impl<'o> LoadOptions<'o> {
     /// With an empty environment, declared effects, and nothing trusted.
     pub fn new(now: Timestamp) -> LoadOptions<'o> {
-        LoadOptions { now, env: &|_| None, effects: None, trust: None }
+        static NONE: Redactors = Redactors::new();
+        LoadOptions { now, env: &|_| None, effects: None, redactors: &NONE, trust: None }
     }
 }
 
@@ -65,8 +68,8 @@ pub struct Loaded {
 pub(crate) struct Inputs {
     /// Every file, with the SHA-256 of its text.
     pub(crate) files: Vec<(PathBuf, [u8; 32])>,
-    /// Every declared variable that is no secret, with its value.
-    pub(crate) env: Vec<(String, String)>,
+    /// Every declared variable that is no secret, with its value where it is set.
+    pub(crate) env: Vec<(String, Option<String>)>,
 }
 
 /// What a policy sets beside its hooks.
@@ -157,11 +160,7 @@ pub fn load(layers: &[Layer], options: &LoadOptions<'_>) -> Result<Loaded, LoadF
 ///
 /// # Errors
 /// [`LoadFailure`] with every problem.
-pub fn load_text(
-    name: &str,
-    text: &str,
-    options: &LoadOptions<'_>,
-) -> Result<Loaded, LoadFailure> {
+pub fn load_text(name: &str, text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadFailure> {
     let mut loader = Loader::new();
     let opened = Opened { text: text.to_owned(), path: None };
     let expanded = layers::expand(opened, name, LayerKind::User, 0, &mut loader.report);
@@ -282,14 +281,16 @@ impl Loader {
             env: options.env,
             now: options.now,
             effects: options.effects.cloned(),
+            redactors: options.redactors,
         };
         let compiled = compile::compile(&self.units, &context, &mut self.report);
         self.report.sort();
         let Some(compiled) = compiled else {
             return Err(LoadFailure { report: self.report, layers: self.statuses });
         };
-        self.inputs.env = compiled.vars.open().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-        let digest = digest(&self.statuses, &self.inputs.env);
+        let names = compiled.vars.open().map(|(name, _)| name);
+        self.inputs.env = names.map(|name| (name.to_owned(), (options.env)(name))).collect();
+        let digest = digest(&self.statuses, compiled.vars.open());
         let Compiled { plan, ready, context, ruleset, .. } = compiled;
         Ok(Loaded {
             ruleset: ruleset.with_digest(Name::clone(&digest)),
@@ -306,7 +307,7 @@ impl Loader {
 }
 
 /// The digest of a policy.
-fn digest(layers: &[LayerStatus], env: &[(String, String)]) -> Name {
+fn digest<'v>(layers: &[LayerStatus], env: impl Iterator<Item = (&'v str, &'v str)>) -> Name {
     let mut hasher = Sha256::new();
     let mut field = |text: &str| {
         hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -350,15 +351,16 @@ impl Loaded {
         layers: Vec<LayerStatus>,
         digest: Name,
         inputs: Inputs,
-        effects: Option<&Arc<dyn EffectSource>>,
+        options: &LoadOptions<'_>,
     ) -> Result<Loaded, compile::RulesetError> {
-        let effects = match effects {
+        let effects = match options.effects {
             Some(effects) => Arc::clone(effects),
             None => Arc::new(DeclaredEffects::new(plan.settings.facts.clone())),
         };
         let context = compile::build::BuildContext {
             effects: Arc::new(EffectMemo::new(effects)),
             groups: Arc::new(compile::groups(&plan.settings)),
+            redactors: options.redactors.clone(),
         };
         let ruleset = compile::ruleset(&plan, Vec::new(), &context)?;
         Ok(Loaded {

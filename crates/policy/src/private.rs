@@ -108,7 +108,10 @@ fn check(path: &Path, found: &fs::Metadata, mode: u32) -> Result<(), PrivateErro
         return Err(not_private(path, "it belongs to somebody else"));
     }
     if found.mode() & 0o777 & !mode != 0 {
-        return Err(not_private(path, format!("its mode is {:o}, not {mode:o}", found.mode() & 0o777)));
+        return Err(not_private(
+            path,
+            format!("its mode is {:o}, not {mode:o}", found.mode() & 0o777),
+        ));
     }
     Ok(())
 }

@@ -5,23 +5,25 @@
 //! that its one call meets, not for all of them. A plan that cannot be built after all (it was
 //! checked, so something changed) is a fault of its hook: closed unless the hook says otherwise.
 
+use super::Redactors;
 use super::effects::{EffectMemo, EffectTest, Question, UnknownTest};
 use super::paths::PathGlobs;
 use super::plan::{ExceptionPlan, Field, HookPlan, MatchPlan};
-use crate::actions::{self, ActionContext};
+use crate::actions::{self, ActionContext, Patterns as PatternTime};
 use crate::when::{Condition, Groups, WhenEnv};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tollgate_gate::path::Path;
 use tollgate_gate::{
-    DryRun, Handler, HandlerError, Hook, Json, KindSet, Matcher, Name, OnFailure, Opinion, Patterns,
-    Rollout, RolloutBy, Sees, Soon, Subject, Timestamp, View, VoteKind,
+    DryRun, Handler, HandlerError, Hook, Json, KindSet, Matcher, Name, OnFailure, Opinion,
+    Patterns, Rollout, RolloutBy, Sees, Soon, Subject, Timestamp, View, VoteKind,
 };
 
 /// What hooks are built with.
 pub(crate) struct BuildContext {
     pub(crate) effects: Arc<EffectMemo>,
     pub(crate) groups: Arc<Groups>,
+    pub(crate) redactors: Redactors,
 }
 
 /// The handler that compiling has already made of a hook.
@@ -97,7 +99,7 @@ pub(crate) fn parts(
         let test = Matcher::Test(Arc::new(Condition::from_snapshot(snapshot.clone(), groups)));
         matcher = matcher.and(if negated { Matcher::Not(Box::new(test)) } else { test });
     }
-    let mut handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan)));
+    let mut handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan, &context.redactors)));
     if !plan.exceptions.is_empty() {
         handler = Arc::new(Excepted::new(handler, &plan.exceptions, context).map_err(wrong)?);
     }
@@ -178,11 +180,12 @@ struct LazyAction {
     votes: Option<Vec<VoteKind>>,
     claims: bool,
     repeats: bool,
+    redactors: Redactors,
     compiled: OnceLock<Result<Arc<dyn Handler>, String>>,
 }
 
 impl LazyAction {
-    fn new(plan: &HookPlan) -> LazyAction {
+    fn new(plan: &HookPlan, redactors: &Redactors) -> LazyAction {
         LazyAction {
             action: plan.action.clone(),
             value: plan.value.clone(),
@@ -191,6 +194,7 @@ impl LazyAction {
             votes: plan.votes.clone(),
             claims: plan.claims,
             repeats: plan.repeats,
+            redactors: redactors.clone(),
             compiled: OnceLock::new(),
         }
     }
@@ -199,7 +203,9 @@ impl LazyAction {
         let spec = actions::find(&self.action);
         let spec = spec.ok_or_else(|| format!("there is no action `{}`", self.action))?;
         let value = Json::read(self.value.as_bytes()).map_err(|error| error.to_string())?;
-        let context = ActionContext::new(Name::clone(&self.hook), self.kinds);
+        let mut context = ActionContext::new(Name::clone(&self.hook), self.kinds);
+        context.redactors.clone_from(&self.redactors);
+        context.patterns = PatternTime::AtFirstUse;
         (spec.compile)(&value, &context).map_err(|error| error.to_string())
     }
 }
@@ -251,8 +257,7 @@ impl Excepted {
     }
 
     fn holds(&self, view: &View<'_>) -> bool {
-        let subject =
-            Subject { event: view.event, payload: view.payload, session: view.session };
+        let subject = Subject { event: view.event, payload: view.payload, session: view.session };
         self.exceptions.iter().any(|(matcher, until)| {
             // An exception that cannot be told does not hold.
             until.is_none_or(|until| view.now < until) && matcher.matches(&subject) == Ok(true)

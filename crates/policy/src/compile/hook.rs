@@ -7,7 +7,7 @@ use super::plan::{HookPlan, MatchPlan};
 use super::vars::Vars;
 use super::{Made, Tools, Unit};
 use crate::actions::{self, ActionContext, ActionSpec};
-use crate::diagnostic::{Diagnostic, Place, Report, Span};
+use crate::diagnostic::{Diagnostic, Place, Report, Severity, Span};
 use crate::file::{Node, RawAction, RawHook, Value};
 use crate::when::{Condition, ConditionSnapshot};
 use std::ops::Range;
@@ -15,6 +15,9 @@ use std::sync::Arc;
 use tollgate_gate::hook::PRIORITY_DEFAULT;
 use tollgate_gate::limits::NAME_BYTES_MAX;
 use tollgate_gate::{DryRun, EventKind, Handler, Json, Name, OnFailure, RolloutBy, Sees};
+
+/// The one action that loosens: it holds only for calls that match as a whole.
+const ALLOW: &str = "allow";
 
 /// Compiles the hooks of a file.
 pub(super) struct HookCompiler<'c> {
@@ -32,6 +35,7 @@ impl HookCompiler<'_> {
 
     /// Compiles a hook as far as it goes; `None` when it has no action that could be compiled.
     pub(super) fn compile(&self, raw: &RawHook, report: &mut Report) -> Option<Made> {
+        let errors = report.count(Severity::Error);
         self.check_name(raw, report);
         let (action, spec) = self.one_action(raw, report)?;
         self.check_kinds(raw, action, spec, report);
@@ -54,8 +58,8 @@ impl HookCompiler<'_> {
             place: self.place(raw.name.span),
             on: self.place(raw.kinds.span),
             matching: raw.matching.as_ref().map(|node| self.place(node.span)),
-            action: self.place(action.name.span),
             unit: self.at,
+            broken: raw.broken || report.count(Severity::Error) > errors,
         })
     }
 
@@ -128,7 +132,8 @@ impl HookCompiler<'_> {
                 if grant.roles.is_empty() { "none".to_owned() } else { grant.roles.to_string() },
             );
             let found = Diagnostic::error("not-granted", self.place(action.name.span), message);
-            let remedy = format!("extend the `grant` of the include, or leave `{}` out", raw.name.value);
+            let remedy =
+                format!("extend the `grant` of the include, or leave `{}` out", raw.name.value);
             report.push(found.with_remedy(remedy));
         }
     }
@@ -149,9 +154,7 @@ impl HookCompiler<'_> {
         value: &Json,
         report: &mut Report,
     ) -> Option<Arc<dyn Handler>> {
-        let mut broken = false;
-        action.value.walk(&mut |_, node| broken |= node.is_broken());
-        if broken {
+        if action.value.has_broken() {
             return None;
         }
         let kinds: Vec<EventKind> =
@@ -160,21 +163,23 @@ impl HookCompiler<'_> {
             return None;
         }
         let kinds = tollgate_gate::KindSet::of(kinds);
-        let context = ActionContext::new(Name::clone(&raw.name.value), kinds);
+        let mut context = ActionContext::new(Name::clone(&raw.name.value), kinds);
+        context.redactors.clone_from(&self.build.redactors);
         match (spec.compile)(value, &context) {
             Ok(handler) => Some(handler),
             Err(error) => {
-                let node = action.value.at_path(&error.path);
+                let (node, key) = action.value.at_path(&error.path);
                 let way = if error.path.is_empty() {
                     format!("`{}`", spec.name)
                 } else {
                     format!("`{}.{}`", spec.name, error.path)
                 };
-                let place = self.place(if error.path.is_empty() && matches!(node.value, Value::Map(_)) {
-                    action.name.span
-                } else {
-                    node.span
-                });
+                let span = match key.filter(|_| error.message.starts_with("unknown key")) {
+                    Some(key) => key,
+                    None if matches!(node.value, Value::Map(_)) => key.unwrap_or(action.name.span),
+                    None => node.span,
+                };
+                let place = self.place(span);
                 let message = format!("{way}: {}", error.message);
                 let mut found = Diagnostic::error("action", place, message);
                 found.remedy = error.remedy;
@@ -194,7 +199,7 @@ impl HookCompiler<'_> {
     }
 
     fn matching(&self, raw: &RawHook, spec: &ActionSpec, report: &mut Report) -> MatchPlan {
-        let quantifier = if spec.restricts { Quantifier::Any } else { Quantifier::All };
+        let quantifier = if spec.name == ALLOW { Quantifier::All } else { Quantifier::Any };
         let mut problems = Vec::new();
         let context = self.match_context();
         let mut plan = match &raw.matching {

@@ -102,7 +102,11 @@ impl MatchContext<'_> {
         if let Some(field) = Field::ALL.into_iter().find(|field| field.key() == key) {
             let globs = self.globs(&entry.node, Globs::Text, problems);
             let globs = if field == Field::Tool { self.expand_tools(globs) } else { globs };
-            return if globs.is_empty() { MatchPlan::Always } else { MatchPlan::Name(field, globs) };
+            return if globs.is_empty() {
+                MatchPlan::Always
+            } else {
+                MatchPlan::Name(field, globs)
+            };
         }
         if let Some(verb) = Verb::from_name(key) {
             return self.effect(verb, &entry.node, quantifier, problems);
@@ -157,7 +161,9 @@ impl MatchContext<'_> {
             let Some(text) = item.as_str() else { continue };
             match self.vars.fill(text, false) {
                 Ok(text) => out.push(text),
-                Err(error) => problems.push(error.at(Place { source: self.source, span: item.span })),
+                Err(error) => {
+                    problems.push(error.at(Place { source: self.source, span: item.span }))
+                }
             }
         }
         out
@@ -182,7 +188,8 @@ impl MatchContext<'_> {
                 Ok(()) => out.push(text),
                 Err(error) => {
                     let found = self.error("glob", item.span, error.to_string());
-                    let remedy = "a `\\` before `*`, `?`, `[`, `{` or `\\` takes their meaning away";
+                    let remedy =
+                        "a `\\` before `*`, `?`, `[`, `{` or `\\` takes their meaning away";
                     problems.push(found.with_remedy(remedy));
                 }
             }

@@ -13,6 +13,7 @@ pub(crate) mod plan;
 mod settings;
 pub(crate) mod vars;
 
+use crate::actions::Redactor;
 use crate::compile::build::{BuildContext, Ready};
 use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource};
 use crate::compile::plan::{HookPlan, MatchPlan, Plan, SettingsPlan};
@@ -52,18 +53,23 @@ pub(crate) struct CompileContext<'c> {
     pub(crate) env: &'c dyn Fn(&str) -> Option<String>,
     pub(crate) now: Timestamp,
     pub(crate) effects: Option<Arc<dyn EffectSource>>,
+    pub(crate) redactors: &'c Redactors,
 }
+
+/// What `redact: { find: .. }` can name beside the built-in redactors.
+pub type Redactors = BTreeMap<Name, Arc<dyn Redactor>>;
 
 /// A hook as compiled, with what lint and explanations want to know.
 pub(crate) struct Made {
     pub(crate) plan: HookPlan,
     pub(crate) ready: Ready,
     pub(crate) place: Place,
-    /// Where its kinds, match and action stand.
+    /// Where its kinds and match stand.
     pub(crate) on: Place,
     pub(crate) matching: Option<Place>,
-    pub(crate) action: Place,
     pub(crate) unit: usize,
+    /// A part of it could not be read or compiled.
+    pub(crate) broken: bool,
 }
 
 /// A compiled policy.
@@ -91,11 +97,12 @@ pub(crate) fn compile(
     let build = BuildContext {
         effects: Arc::new(EffectMemo::new(effects)),
         groups: Arc::new(groups(&settings)),
+        redactors: context.redactors.clone(),
     };
     let hooks = assemble(units, report);
     let mut made: Vec<Made> = hooks
         .into_iter()
-        .filter_map(|(unit, raw)| {
+        .filter_map(|Assembled { unit, raw, counts }| {
             let compiler = hook::HookCompiler {
                 unit: units.get(unit)?,
                 at: unit,
@@ -103,7 +110,7 @@ pub(crate) fn compile(
                 tools: &tools,
                 build: &build,
             };
-            compiler.compile(raw, report)
+            compiler.compile(raw, report).filter(|_| counts)
         })
         .collect();
     exceptions::attach(units, &mut made, &vars, &tools, context.now, report);
@@ -156,12 +163,14 @@ fn refused(error: &RulesetError, made: &[Made], report: &mut Report) {
 
 /// The gate's settings of a plan.
 pub(crate) fn gate_settings(plan: &SettingsPlan) -> Result<Settings, HookError> {
-    let mut settings = Settings {
-        mode: plan.mode,
-        resolution: if plan.collect { Resolution::Collect } else { Resolution::FirstDeny },
-        durability: if plan.buffered { Durability::Buffered } else { Durability::BeforeEffect },
-        ..Settings::default()
-    };
+    let mut settings = Settings::default();
+    settings.mode = plan.mode;
+    if plan.collect {
+        settings.resolution = Resolution::Collect;
+    }
+    if plan.buffered {
+        settings.durability = Durability::Buffered;
+    }
     for (kind, deny) in &plan.defaults {
         let vote = if *deny { DefaultVote::Deny } else { DefaultVote::Ask };
         settings.set_default(*kind, vote)?;
@@ -175,9 +184,17 @@ pub(crate) fn groups(settings: &SettingsPlan) -> Groups {
     Groups::of_members(groups.map(|(name, members)| (&**name, members.iter().map(|m| &**m))))
 }
 
+/// A hook in its place.
+struct Assembled<'u> {
+    unit: usize,
+    raw: &'u RawHook,
+    /// Whether it becomes part of the policy. Otherwise it is only looked at for its mistakes.
+    counts: bool,
+}
+
 /// All hooks in their order, each name once (law 11). An overriding hook takes the other's place.
-fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<(usize, &'u RawHook)> {
-    let mut hooks: Vec<(usize, &RawHook)> = Vec::new();
+fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
+    let mut hooks: Vec<Assembled<'u>> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let locked = settings::Locked::of(units);
     for (at, unit) in units.iter().enumerate() {
@@ -191,35 +208,38 @@ fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<(usize, &'u RawHo
                     report.push(found.with_remedy("leave `override` out"));
                 }
                 by_name.insert(name, hooks.len());
-                hooks.push((at, hook));
+                hooks.push(Assembled { unit: at, raw: hook, counts: true });
                 continue;
             };
             let Some(earlier) = hooks.get_mut(known) else { continue };
-            let earlier_place = units.get(earlier.0).map(|unit| unit.raw.place(earlier.1.name.span));
-            let message = if earlier.0 == at {
+            let same_file = earlier.unit == at;
+            let message = if same_file {
                 format!("the name `{name}` is taken by another hook of this file")
             } else if hook.overrides.is_none() {
                 format!("the name `{name}` is taken by a hook of an earlier file")
-            } else if earlier.1.locked || locked.holds(name, earlier.0, units) {
+            } else if earlier.raw.locked || locked.holds(name, earlier.unit, units) {
                 format!("the hook `{name}` is locked and cannot be overridden")
             } else {
-                *earlier = (at, hook);
+                *earlier = Assembled { unit: at, raw: hook, counts: true };
                 continue;
             };
-            let first = earlier_place.map(|place| where_is(report, place)).unwrap_or_default();
-            let remedy = match (earlier.0 == at, hook.overrides.is_none(), unit.kind) {
-                (false, true, LayerKind::Managed | LayerKind::User) => format!(
-                    "choose another name, or `override: true` to replace it; it stands at {first}"
-                ),
-                _ => format!("choose another name; the first stands at {first}"),
+            let first = units.get(earlier.unit).map(|u| u.raw.place(earlier.raw.name.span));
+            let first = first.map(|place| where_is(report, place)).unwrap_or_default();
+            let may_override =
+                !same_file && hook.overrides.is_none() && unit.kind != LayerKind::Project;
+            let remedy = if may_override {
+                format!("choose another name, or `override: true` to replace the one at {first}")
+            } else {
+                format!("choose another name; the first stands at {first}")
             };
             report.push(Diagnostic::error("duplicate-name", place, message).with_remedy(remedy));
+            hooks.push(Assembled { unit: at, raw: hook, counts: false });
         }
     }
     hooks
 }
 
-fn where_is(report: &Report, place: Place) -> String {
+pub(crate) fn where_is(report: &Report, place: Place) -> String {
     report.sources.get(place.source).map_or_else(String::new, |source| {
         let at = source.line_column(place.span.start);
         format!("{}:{}", source.name, at.line)

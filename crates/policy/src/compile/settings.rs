@@ -102,7 +102,8 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     plan.defaults = defaults(units, report);
     plan.groups = groups(units, report);
     plan.facts = facts(units, report);
-    plan.locked = units.iter().flat_map(|unit| &unit.raw.locked).map(|l| l.value.to_string()).collect();
+    plan.locked =
+        units.iter().flat_map(|unit| &unit.raw.locked).map(|l| l.value.to_string()).collect();
     stores(units, report);
     plan
 }
@@ -161,7 +162,8 @@ fn defaults(units: &[Unit], report: &mut Report) -> Vec<(tollgate_gate::EventKin
                         format!("the default of `{kind}` would loosen what an earlier layer set");
                     let found =
                         Diagnostic::warning("overruled", unit.raw.place(spanned.span), message);
-                    report.push(found.with_remedy("leave it out here, or change the earlier layer"));
+                    report
+                        .push(found.with_remedy("leave it out here, or change the earlier layer"));
                 } else {
                     strictest.insert(kind, vote);
                 }
@@ -211,10 +213,9 @@ fn facts(units: &[Unit], report: &mut Report) -> ToolFacts {
     let mut facts = ToolFacts::default();
     for unit in own(units) {
         let tools = &unit.raw.tools;
-        for (list, out) in [
-            (&tools.read_only, &mut facts.read_only),
-            (&tools.writing, &mut facts.writing),
-        ] {
+        for (list, out) in
+            [(&tools.read_only, &mut facts.read_only), (&tools.writing, &mut facts.writing)]
+        {
             for glob in list {
                 match Glob::text(&glob.value) {
                     Ok(_) => out.push(glob.value.clone()),
@@ -272,7 +273,10 @@ pub(super) struct Locked(Vec<(usize, String)>);
 impl Locked {
     pub(super) fn of(units: &[Unit]) -> Locked {
         let all = units.iter().enumerate();
-        Locked(all.flat_map(|(at, u)| u.raw.locked.iter().map(move |l| (at, l.value.to_string()))).collect())
+        Locked(
+            all.flat_map(|(at, u)| u.raw.locked.iter().map(move |l| (at, l.value.to_string())))
+                .collect(),
+        )
     }
 
     /// Whether a hook of this file is locked: by a list of its own layer or an earlier one.

@@ -175,7 +175,10 @@ mod tests {
         vars.declare("TOKEN", Some("hush".into()), true);
         assert_eq!(vars.fill("x.${DOMAIN}", false).ok().unwrap(), "x.a*.net");
         assert_eq!(vars.fill("*.${DOMAIN}", true).ok().unwrap(), r"*.a\*.net");
-        assert_eq!(vars.fill("$${DOMAIN} ${1} ${name} $", false).ok().unwrap(), "${DOMAIN} ${1} ${name} $");
+        assert_eq!(
+            vars.fill("$${DOMAIN} ${1} ${name} $", false).ok().unwrap(),
+            "${DOMAIN} ${1} ${name} $"
+        );
         assert!(vars.fill("${OTHER}", false).is_err());
         assert!(vars.fill("${TOKEN}", false).is_err());
     }

@@ -13,8 +13,6 @@ mod traps;
 mod yaml;
 
 pub(crate) use node::{Entry, Node, Value};
-pub(crate) use raw::{
-    RawAction, RawEnv, RawException, RawHook, RawInclude, RawPolicy, RawTools, Spanned,
-};
+pub(crate) use raw::{RawAction, RawHook, RawInclude, RawPolicy};
 pub(crate) use read::read_policy;
 pub(crate) use shapes::{ACTION_DOC, HOOK, MATCH, POLICY};

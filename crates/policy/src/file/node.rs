@@ -126,9 +126,11 @@ impl Node {
         }
     }
 
-    /// The deepest value on the way of a path such as `args.amount[0]`, as far as it leads.
-    pub(crate) fn at_path(&self, path: &str) -> &Node {
+    /// The deepest value on the way of a path such as `args.amount[0]`, as far as it leads, and its
+    /// key if it has one.
+    pub(crate) fn at_path(&self, path: &str) -> (&Node, Option<Span>) {
         let mut node = self;
+        let mut key = None;
         for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
             let step = step.trim_matches('"');
             let next = match &node.value {
@@ -141,11 +143,34 @@ impl Node {
                 | Value::Broken => None,
             };
             match next {
-                Some(next) => node = next,
-                None => return node,
+                Some(next) => {
+                    key = node.entry(step).map(|entry| entry.key_span);
+                    node = next;
+                }
+                None => break,
             }
         }
-        node
+        (node, key)
+    }
+
+    /// Makes the scalars of these spans unreadable.
+    pub(crate) fn break_at(&mut self, spans: &[Span]) {
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.break_at(spans)),
+            Value::Map(entries) => entries.iter_mut().for_each(|e| e.node.break_at(spans)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Broken => {
+                if spans.contains(&self.span) {
+                    self.value = Value::Broken;
+                }
+            }
+        }
+    }
+
+    /// Whether anything in it is unreadable.
+    pub(crate) fn has_broken(&self) -> bool {
+        let mut broken = false;
+        self.walk(&mut |_, node| broken |= node.is_broken());
+        broken
     }
 
     /// Calls `f` with each key and value below, and with this node itself under no key.

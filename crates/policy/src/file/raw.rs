@@ -90,7 +90,6 @@ pub(crate) struct RawInclude {
 #[derive(Debug, Clone)]
 pub(crate) struct RawHook {
     pub(crate) name: Spanned<Name>,
-    pub(crate) span: Span,
     pub(crate) kinds: Spanned<KindSet>,
     pub(crate) matching: Option<Node>,
     pub(crate) when: Option<Node>,
@@ -107,6 +106,8 @@ pub(crate) struct RawHook {
     pub(crate) description: Option<String>,
     pub(crate) locked: bool,
     pub(crate) overrides: Option<Span>,
+    /// A part of it could not be read.
+    pub(crate) broken: bool,
 }
 
 /// An action of a hook.

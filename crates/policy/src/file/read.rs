@@ -45,10 +45,10 @@ pub(crate) fn read_policy(source: SourceId, text: &str) -> Read {
             .with_remedy("a policy has the top keys `version: 1` and `hooks:`");
         return Read { policy: None, problems: vec![diagnostic], is_policy };
     }
-    let Some(root) = root else {
+    let Some(mut root) = root else {
         return Read { policy: None, problems, is_policy };
     };
-    problems.extend(traps::silent(source, text, &root));
+    problems.extend(traps::silent(source, text, &mut root));
     Checker { source, problems: &mut problems }.object(&root, &POLICY, "policy");
     Read { policy: Some(policy(source, &root)), problems, is_policy }
 }
@@ -86,13 +86,12 @@ fn policy(source: SourceId, root: &Node) -> RawPolicy {
     raw.defaults = defaults(root.get("default"));
     let audit = root.get("audit");
     raw.audit_store = text(audit.and_then(|audit| audit.get("store")));
-    raw.durability = word(audit.and_then(|audit| audit.get("durability"))).and_then(|word| {
-        match word {
+    raw.durability =
+        word(audit.and_then(|audit| audit.get("durability"))).and_then(|word| match word {
             "before_effect" => Some(Durability::BeforeEffect),
             "buffered" => Some(Durability::Buffered),
             _ => None,
-        }
-    });
+        });
     let sessions = root.get("sessions");
     let duration = |key: &str| {
         sessions.and_then(|s| s.get(key)).and_then(Node::as_str).and_then(parse_duration)
@@ -158,9 +157,7 @@ fn defaults(node: Option<&Node>) -> Vec<Spanned<(KindSet, DefaultVote)>> {
 fn tools(node: &Node) -> RawTools {
     let named = |key: &str| {
         let entries = entries(node.get(key)).iter();
-        entries
-            .map(|e| (Spanned::new(e.key.clone(), e.key_span), strings(Some(&e.node))))
-            .collect()
+        entries.map(|e| (Spanned::new(e.key.clone(), e.key_span), strings(Some(&e.node)))).collect()
     };
     let arguments = entries(node.get("arguments")).iter().map(|tool| {
         let roles = tool.node.entries().iter().flat_map(|effect| {
@@ -237,7 +234,6 @@ fn hook(node: &Node) -> Option<RawHook> {
     let key_span = |key: &str| node.entry(key).map(|entry| entry.key_span);
     Some(RawHook {
         name: Spanned::new(name.as_str()?.into(), name.span),
-        span: Span::new(node.span.start, name.span.end.max(node.span.start + 1)),
         kinds: Spanned::new(kinds, on.map_or(name.span, |on| on.span)),
         matching: node.get("match").cloned(),
         when: node.get("when").filter(|when| when.as_str().is_some()).cloned(),
@@ -254,10 +250,15 @@ fn hook(node: &Node) -> Option<RawHook> {
             Spanned::new(on_failure, key_span("on_failure").unwrap_or_default())
         }),
         timeout: word(node.get("timeout")).and_then(parse_duration),
-        sees: if word(node.get("sees")) == Some("original") { Sees::Original } else { Sees::Current },
+        sees: if word(node.get("sees")) == Some("original") {
+            Sees::Original
+        } else {
+            Sees::Current
+        },
         severity: text(node.get("severity")),
         description: text(node.get("description")),
         locked: flag("locked").unwrap_or(false),
+        broken: node.has_broken(),
         overrides: if flag("override") == Some(true) { key_span("override") } else { None },
     })
 }
@@ -265,9 +266,9 @@ fn hook(node: &Node) -> Option<RawHook> {
 fn dry_run(node: &Node) -> DryRun {
     match &node.value {
         Value::Bool(false) => DryRun::No,
-        Value::Map(_) => word(node.get("until"))
-            .and_then(Timestamp::parse)
-            .map_or(DryRun::Yes, DryRun::Until),
+        Value::Map(_) => {
+            word(node.get("until")).and_then(Timestamp::parse).map_or(DryRun::Yes, DryRun::Until)
+        }
         Value::Bool(true)
         | Value::Null
         | Value::Number(_)

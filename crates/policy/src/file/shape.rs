@@ -30,7 +30,6 @@ pub(crate) enum Want {
     Object(&'static Shape),
     /// The first of these whose form fits.
     Either(&'static [Want]),
-    Anything,
 }
 
 /// A mapping with known keys.
@@ -136,9 +135,7 @@ impl Checker<'_> {
             return;
         }
         match (want, &node.value) {
-            (Want::Anything, _)
-            | (Want::Text, Value::Text(_))
-            | (Want::Flag, Value::Bool(_)) => {}
+            (Want::Text, Value::Text(_)) | (Want::Flag, Value::Bool(_)) => {}
             (Want::Object(shape), _) => self.object(node, shape, name),
             (Want::Names, Value::Text(text)) if !text.is_empty() => {}
             (Want::Globs, Value::Text(text)) if !text.is_empty() => {}
@@ -203,7 +200,6 @@ pub(crate) fn is_more(more: More, key: &str) -> bool {
 /// Whether a value has the outer form of what is wanted.
 fn is_form(want: &Want, node: &Node) -> bool {
     match want {
-        Want::Anything => true,
         Want::Text | Want::Duration | Want::Date | Want::Word(_) => {
             matches!(node.value, Value::Text(_))
         }
@@ -237,7 +233,6 @@ fn in_words(want: &Want) -> String {
             let words: Vec<String> = wants.iter().map(in_words).collect();
             words.join(", or ")
         }
-        Want::Anything => "any value".to_owned(),
     }
 }
 
@@ -246,17 +241,21 @@ fn remedy(node: &Node, want: &Want, name: &str) -> String {
         || matches!(want, Want::Either(wants) if wants.iter().any(|w| matches!(w, Want::Flag)));
     match &node.value {
         Value::Text(text) if wants_flag => match text.to_ascii_lowercase().as_str() {
-            "yes" | "on" | "y" => format!("write `{name}: true`; YAML 1.2 reads `{text}` as a text"),
-            "no" | "off" | "n" => format!("write `{name}: false`; YAML 1.2 reads `{text}` as a text"),
+            "yes" | "on" | "y" => {
+                format!("write `{name}: true`; YAML 1.2 reads `{text}` as a text")
+            }
+            "no" | "off" | "n" => {
+                format!("write `{name}: false`; YAML 1.2 reads `{text}` as a text")
+            }
             _ => format!("write `{name}: true` or `{name}: false`"),
         },
-        Value::Text(text) => match want {
-            Want::Word(words) => match nearest(text, words.iter().copied()) {
+        Value::Text(text) => {
+            let near = words_of(want).and_then(|words| nearest(text, words.iter().copied()));
+            match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("write {}", in_words(want)),
-            },
-            _ => format!("write {}", in_words(want)),
-        },
+            }
+        }
         Value::Bool(false) if matches!(want, Want::Word(words) if words.contains(&"off")) => {
             format!("write `{name}: off`")
         }
@@ -271,6 +270,14 @@ fn remedy(node: &Node, want: &Want, name: &str) -> String {
     }
 }
 
+/// The words that are wanted, where it is words.
+fn words_of(want: &Want) -> Option<&'static [&'static str]> {
+    if let Want::Either(wants) = want {
+        return wants.iter().find_map(words_of);
+    }
+    if let Want::Word(words) = want { Some(words) } else { None }
+}
+
 /// The nearest of some words, if it is near enough to be meant.
 pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let allowed = if word.len() <= 4 { 1 } else { 2 };
@@ -283,16 +290,16 @@ pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> O
 
 /// The edit distance of two words, a swap of neighbours counting as one (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().take(64).collect(), b.chars().take(64).collect());
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
             let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
-            let mut cost = (at(&last, j + 1) + 1)
-                .min(at(&row, j) + 1)
-                .min(at(&last, j) + usize::from(x != y));
+            let mut cost =
+                (at(&last, j + 1) + 1).min(at(&row, j) + 1).min(at(&last, j) + usize::from(x != y));
             let swapped = i > 0
                 && j > 0
                 && a.get(i - 1) == Some(y)

@@ -48,14 +48,34 @@ pub(crate) static POLICY: Shape = Shape {
             "Whether the first deny ends the chain (`first_deny`, the default) or every judge votes (`collect`).",
         ),
         Key::new("audit", Want::Object(&AUDIT), "Where decisions are recorded, and how durably."),
-        Key::new("groups", Want::MapOf(&Want::Names), "Groups of users by name, for `ask.who` and `user.groups`."),
+        Key::new(
+            "groups",
+            Want::MapOf(&Want::Names),
+            "Groups of users by name, for `ask.who` and `user.groups`.",
+        ),
         Key::new("sessions", Want::Object(&SESSIONS), "What is kept about sessions, and how long."),
         Key::new("tools", Want::Object(&TOOLS), "What the gate should know about tools."),
-        Key::new("env", Want::MapOf(&ENV_WANT), "The environment variables that texts may use as `${NAME}`."),
-        Key::new("locked", Want::Names, "Names of hooks that no later layer may override, except or disable."),
-        Key::new("include", Want::ListOf(&Want::Object(&INCLUDE)), "Further files, below this file's folder, with what they may do."),
+        Key::new(
+            "env",
+            Want::MapOf(&ENV_WANT),
+            "The environment variables that texts may use as `${NAME}`.",
+        ),
+        Key::new(
+            "locked",
+            Want::Names,
+            "Names of hooks that no later layer may override, except or disable.",
+        ),
+        Key::new(
+            "include",
+            Want::ListOf(&Want::Object(&INCLUDE)),
+            "Further files, below this file's folder, with what they may do.",
+        ),
         Key::new("hooks", Want::ListOf(&Want::Object(&HOOK)), "The hooks."),
-        Key::new("exceptions", Want::ListOf(&Want::Object(&EXCEPTION)), "Where a hook of an earlier layer does not hold."),
+        Key::new(
+            "exceptions",
+            Want::ListOf(&Want::Object(&EXCEPTION)),
+            "Where a hook of an earlier layer does not hold.",
+        ),
     ],
 };
 
@@ -100,7 +120,11 @@ static SESSIONS: Shape = Shape {
     keys: &[
         Key::new("store", Want::Text, "`memory`, `file:default` or `file:` and a folder."),
         Key::new("idle", Want::Duration, "A session that was idle this long is forgotten."),
-        Key::new("lease", Want::Duration, "What a call reserved is free again after this time, if it never reports back."),
+        Key::new(
+            "lease",
+            Want::Duration,
+            "What a call reserved is free again after this time, if it never reports back.",
+        ),
     ],
 };
 
@@ -108,12 +132,36 @@ static TOOLS: Shape = Shape {
     what: "the tools",
     more: More::Nothing,
     keys: &[
-        Key::new("names", Want::Names, "All tools that there are; globs of hooks are checked against them."),
-        Key::new("aliases", Want::MapOf(&Want::Names), "Other names of a tool: a hook on the tool concerns them too."),
-        Key::new("groups", Want::MapOf(&Want::Names), "Groups of tools by name; `tool:` takes the name of a group."),
-        Key::new("read_only", Want::Globs, "Tools that change nothing; calls of these may run side by side."),
-        Key::new("writing", Want::Globs, "Tools that change something; what they write is unknown unless `arguments` says."),
-        Key::new("arguments", Want::MapOf(&Want::Object(&TOOL_ARGUMENTS)), "Which arguments of a tool are paths, commands or URLs."),
+        Key::new(
+            "names",
+            Want::Names,
+            "All tools that there are; globs of hooks are checked against them.",
+        ),
+        Key::new(
+            "aliases",
+            Want::MapOf(&Want::Names),
+            "Other names of a tool: a hook on the tool concerns them too.",
+        ),
+        Key::new(
+            "groups",
+            Want::MapOf(&Want::Names),
+            "Groups of tools by name; `tool:` takes the name of a group.",
+        ),
+        Key::new(
+            "read_only",
+            Want::Globs,
+            "Tools that change nothing; calls of these may run side by side.",
+        ),
+        Key::new(
+            "writing",
+            Want::Globs,
+            "Tools that change something; what they write is unknown unless `arguments` says.",
+        ),
+        Key::new(
+            "arguments",
+            Want::MapOf(&Want::Object(&TOOL_ARGUMENTS)),
+            "Which arguments of a tool are paths, commands or URLs.",
+        ),
     ],
 };
 
@@ -123,7 +171,11 @@ static TOOL_ARGUMENTS: Shape = Shape {
     keys: &[
         Key::new("reads", Want::Names, "Arguments that name a path which is read."),
         Key::new("writes", Want::Names, "Arguments that name a path which is written."),
-        Key::new("deletes", Want::Names, "Arguments that name a path which is deleted or moved away."),
+        Key::new(
+            "deletes",
+            Want::Names,
+            "Arguments that name a path which is deleted or moved away.",
+        ),
         Key::new("runs", Want::Names, "Arguments that hold a command."),
         Key::new("contacts", Want::Names, "Arguments that hold a URL or host."),
     ],
@@ -135,8 +187,16 @@ static ENV: Shape = Shape {
     what: "a variable",
     more: More::Nothing,
     keys: &[
-        Key::new("default", Want::Text, "The value where the variable is not set; without one it must be set."),
-        Key::new("secret", Want::Flag, "Never shown or stored; only for commands, webhooks and WASM components."),
+        Key::new(
+            "default",
+            Want::Text,
+            "The value where the variable is not set; without one it must be set.",
+        ),
+        Key::new(
+            "secret",
+            Want::Flag,
+            "Never shown or stored; only for commands, webhooks and WASM components.",
+        ),
         Key::new("description", Want::Text, "For people."),
     ],
 };
@@ -180,25 +240,54 @@ pub(crate) static HOOK: Shape = Shape {
     more: More::Actions,
     keys: &[
         Key::new("name", Want::Text, "Its name, unique in the policy.").required(),
-        Key::new("on", Want::Either(&[KIND, KIND_LIST]), "The event kinds, or groups of them: `before`, `after`, `after_tool`.").required(),
+        Key::new(
+            "on",
+            Want::Either(&[KIND, KIND_LIST]),
+            "The event kinds, or groups of them: `before`, `after`, `after_tool`.",
+        )
+        .required(),
         Key::new("description", Want::Text, "For people."),
         Key::new("match", Want::Object(&MATCH), "Which events it concerns; all keys must match."),
-        Key::new("when", Want::Text, "A condition in CEL; the hook concerns events for which it is true."),
+        Key::new(
+            "when",
+            Want::Text,
+            "A condition in CEL; the hook concerns events for which it is true.",
+        ),
         Key::new(
             "unless",
             Want::Either(&[Want::Text, Want::Object(&MATCH)]),
             "A condition in CEL or a match; the hook does not concern events for which it holds.",
         ),
-        Key::new("priority", Want::Whole(-1_000_000, 1_000_000), "Lower runs first: 0 security, 100 (default), 200 business rewriting."),
+        Key::new(
+            "priority",
+            Want::Whole(-1_000_000, 1_000_000),
+            "Lower runs first: 0 security, 100 (default), 200 business rewriting.",
+        ),
         Key::new("enabled", Want::Flag, "Whether it runs at all."),
-        Key::new("dry_run", Want::Either(&[Want::Flag, Want::Object(&DRY_RUN)]), "Only record what it would do; `{ until: DATE }` ends that by itself."),
+        Key::new(
+            "dry_run",
+            Want::Either(&[Want::Flag, Want::Object(&DRY_RUN)]),
+            "Only record what it would do; `{ until: DATE }` ends that by itself.",
+        ),
         Key::new("rollout", Want::Object(&ROLLOUT), "Apply it to a share only."),
-        Key::new("on_failure", Want::Word(&["closed", "open"]), "What a fault means: refuse (`closed`) or go on without it (`open`)."),
+        Key::new(
+            "on_failure",
+            Want::Word(&["closed", "open"]),
+            "What a fault means: refuse (`closed`) or go on without it (`open`).",
+        ),
         Key::new("timeout", Want::Duration, "How long it may take; 3s unless set."),
-        Key::new("sees", Want::Word(&["current", "original"]), "Which payload a judge sees: as rewritten so far, or as asked for."),
+        Key::new(
+            "sees",
+            Want::Word(&["current", "original"]),
+            "Which payload a judge sees: as rewritten so far, or as asked for.",
+        ),
         Key::new("severity", Want::Word(&["low", "medium", "high", "critical"]), "For reports."),
         Key::new("locked", Want::Flag, "No later layer may override, except or disable it."),
-        Key::new("override", Want::Flag, "Takes the place of the hook of this name in an earlier file."),
+        Key::new(
+            "override",
+            Want::Flag,
+            "Takes the place of the hook of this name in an earlier file.",
+        ),
     ],
 };
 
@@ -213,7 +302,11 @@ static ROLLOUT: Shape = Shape {
     more: More::Nothing,
     keys: &[
         Key::new("percent", Want::Whole(0, 100), "The share, in percent.").required(),
-        Key::new("by", Want::Word(&["session", "tenant", "user"]), "What the share is taken of; sessions unless set."),
+        Key::new(
+            "by",
+            Want::Word(&["session", "tenant", "user"]),
+            "What the share is taken of; sessions unless set.",
+        ),
     ],
 };
 
@@ -222,7 +315,12 @@ const PATHS: Want = Want::Either(&[Want::Object(&OUTSIDE), Want::Globs]);
 static OUTSIDE: Shape = Shape {
     what: "a place",
     more: More::Nothing,
-    keys: &[Key::new("outside", Want::Names, "`workspace`, or folders: paths that are in none of them.").required()],
+    keys: &[Key::new(
+        "outside",
+        Want::Names,
+        "`workspace`, or folders: paths that are in none of them.",
+    )
+    .required()],
 };
 
 /// A match.
@@ -240,7 +338,11 @@ pub(crate) static MATCH: Shape = Shape {
         Key::new("tags", Want::Names, "The event has all of these tags."),
         Key::new("any_tag", Want::Names, "The event has any of these tags."),
         Key::new("labels", Want::Names, "The session has all of these labels."),
-        Key::new("reads", PATHS, "Paths that the call would read; relative globs start at the project root."),
+        Key::new(
+            "reads",
+            PATHS,
+            "Paths that the call would read; relative globs start at the project root.",
+        ),
         Key::new("writes", PATHS, "Paths that the call would write."),
         Key::new("deletes", PATHS, "Paths that the call would delete or move away."),
         Key::new("runs", Want::Globs, "Programs that the call would run."),

@@ -47,7 +47,9 @@ pub(super) fn explain(source: SourceId, text: &str, at: usize, words: &str) -> F
         }
     }
     let line = Line::at(text, at);
-    let end = text.get(at..line.end).map_or(at, |rest| at + rest.chars().next().map_or(0, char::len_utf8));
+    let end = text
+        .get(at..line.end)
+        .map_or(at, |rest| at + rest.chars().next().map_or(0, char::len_utf8));
     let message = format!("this is no YAML: {words}");
     let diagnostic = Diagnostic::error("yaml", place(Span::new(at, end)), message)
         .with_remedy("check indentation, quotes and brackets here and on the line above");
@@ -96,8 +98,9 @@ pub(super) fn tag_or_anchor(source: SourceId, text: &str, span: Span) -> Diagnos
 }
 
 /// Finds what YAML cut off without a word: a comment right behind a condition without quotes.
-pub(super) fn silent(source: SourceId, text: &str, root: &Node) -> Vec<Diagnostic> {
+pub(super) fn silent(source: SourceId, text: &str, root: &mut Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let mut cut = Vec::new();
     root.walk(&mut |entry, node| {
         let Some(entry) = entry.filter(|entry| is_condition(&entry.key)) else { return };
         let is_empty = node.value == Value::Null;
@@ -121,8 +124,11 @@ pub(super) fn silent(source: SourceId, text: &str, root: &Node) -> Vec<Diagnosti
                 quoted_line(&entry.key, written)
             );
             found.push(Diagnostic::error("yaml-comment", place, message).with_remedy(remedy));
+            cut.push(node.span);
         }
     });
+    // What was cut off is not looked at any further.
+    root.break_at(&cut);
     found
 }
 
@@ -169,7 +175,8 @@ impl Line {
         let at = at.min(text.len());
         let start = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |nl| nl + 1);
         let end = text.get(at..).and_then(|t| t.find('\n')).map_or(text.len(), |nl| at + nl);
-        let end = if text.get(start..end).is_some_and(|t| t.ends_with('\r')) { end - 1 } else { end };
+        let end =
+            if text.get(start..end).is_some_and(|t| t.ends_with('\r')) { end - 1 } else { end };
         Line { start, end: end.max(start) }
     }
 

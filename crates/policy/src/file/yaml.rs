@@ -172,17 +172,18 @@ impl<'t> Builder<'t> {
             Event::Scalar(text, style, anchor, tag) => {
                 let node = self.scalar(&text, style, span);
                 let marked = tag.is_some() || anchor > 0;
-                self.put(if marked { self.marked(node) } else { node });
+                let node = if marked { self.marked(&node) } else { node };
+                self.put(node);
             }
             Event::SequenceStart(anchor, tag) => {
                 if anchor > 0 || tag.is_some() {
-                    self.marked(Node::new(span, Value::Broken));
+                    self.marked(&Node::new(span, Value::Broken));
                 }
                 self.frames.push(Frame::List { start: span.start, items: Vec::new() });
             }
             Event::MappingStart(anchor, tag) => {
                 if anchor > 0 || tag.is_some() {
-                    self.marked(Node::new(span, Value::Broken));
+                    self.marked(&Node::new(span, Value::Broken));
                 }
                 let (start, entries, key) = (span.start, Vec::new(), None);
                 self.frames.push(Frame::Map { start, entries, key, seen: Seen::new() });
@@ -194,7 +195,7 @@ impl<'t> Builder<'t> {
     }
 
     /// A tag or anchor: an error, and for conditions the trap that it is.
-    fn marked(&mut self, node: Node) -> Node {
+    fn marked(&mut self, node: &Node) -> Node {
         let found = traps::tag_or_anchor(self.source, self.text, node.span);
         self.problems.push(found);
         Node::new(node.span, Value::Broken)
@@ -206,8 +207,7 @@ impl<'t> Builder<'t> {
             ScalarStyle::DoubleQuoted => quoted_span(&self.masked.text, span, '"'),
             ScalarStyle::Plain | ScalarStyle::Literal | ScalarStyle::Folded => span,
         };
-        let hidden =
-            |hide: &Span| (hide.start..hide.end.max(hide.start + 1)).contains(&span.start);
+        let hidden = |hide: &Span| (hide.start..hide.end.max(hide.start + 1)).contains(&span.start);
         let plain = style == ScalarStyle::Plain;
         let value = if self.masked.spans.iter().any(hidden) {
             Value::Broken

@@ -133,7 +133,11 @@ impl Expander<'_> {
         let place = raw.place(include.file.span);
         let file = include.file.value.as_str();
         let Some(folder) = from.and_then(Path::parent) else {
-            self.error(place, "a text without a file includes nothing".to_owned(), "check the file");
+            self.error(
+                place,
+                "a text without a file includes nothing".to_owned(),
+                "check the file",
+            );
             return;
         };
         if self.includes.len() >= INCLUDES_MAX || self.stack.len() > INCLUDE_DEPTH_MAX {

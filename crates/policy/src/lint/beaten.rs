@@ -55,6 +55,7 @@ fn strictness(hook: &Made) -> Option<VoteKind> {
 fn always_refuses(hook: &Made) -> bool {
     let plan = &hook.plan;
     strictness(hook).is_some()
+        && !hook.broken
         && plan.enabled
         && !plan.dry_run
         && plan.rollout.is_none_or(|(percent, _)| percent >= 100)
@@ -66,7 +67,8 @@ fn always_refuses(hook: &Made) -> bool {
 
 fn only_votes(hook: &Made) -> bool {
     let spec = crate::actions::find(&hook.plan.action);
-    hook.plan.enabled
+    !hook.broken
+        && hook.plan.enabled
         && !hook.plan.dry_run
         && !hook.plan.claims
         && hook.plan.votes.as_ref().is_some_and(|votes| !votes.is_empty())
@@ -80,9 +82,11 @@ fn beats((a_at, a): (usize, &Made), (b_at, b): (usize, &Made)) -> bool {
     let weaker = strictest.is_some_and(|b| *b < strict || (*b == strict && first));
     weaker
         && b.plan.kinds.iter().all(|kind| a.plan.kinds.contains(kind))
-        && a.plan.matching.conjuncts().iter().all(|a| {
-            b.plan.matching.conjuncts().iter().any(|b| implies(b, a))
-        })
+        && a.plan
+            .matching
+            .conjuncts()
+            .iter()
+            .all(|a| b.plan.matching.conjuncts().iter().any(|b| implies(b, a)))
 }
 
 /// Whether every event that meets `b` meets `a`; a no may be a yes that is not seen.
@@ -106,9 +110,9 @@ fn implies(b: &MatchPlan, a: &MatchPlan) -> bool {
 }
 
 fn covered(glob: &String, wide: &[String]) -> bool {
-    let literal = Glob::text(glob)
-        .ok()
-        .and_then(|glob| glob.literals().map(|texts| texts.iter().map(|t| (*t).to_owned()).collect()));
+    let literal = Glob::text(glob).ok().and_then(|glob| {
+        glob.literals().map(|texts| texts.iter().map(|t| (*t).to_owned()).collect())
+    });
     let literal: Option<Vec<String>> = literal;
     wide.iter().any(|w| {
         w == glob
@@ -118,4 +122,3 @@ fn covered(glob: &String, wide: &[String]) -> bool {
             })
     })
 }
-

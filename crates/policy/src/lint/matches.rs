@@ -21,7 +21,10 @@ pub(super) fn check(hook: &Made, report: &mut Report) {
     let never: Vec<&str> =
         kinds.iter().filter(|kind| !possible.contains(kind)).map(EventKind::name).collect();
     if never.len() == kinds.iter().count() {
-        let message = format!("`{name}` can never match: no event of `{}` has what it asks for", never.join("`, `"));
+        let message = format!(
+            "`{name}` can never match: no event of `{}` has what it asks for",
+            never.join("`, `")
+        );
         let found = Diagnostic::error("never-matches", place, message);
         report.push(found.with_remedy(format!("on: {}", suggestion(&possible))));
     } else if !never.is_empty() {
@@ -32,7 +35,9 @@ pub(super) fn check(hook: &Made, report: &mut Report) {
     if let Some(why) = contradiction(&hook.plan.matching) {
         let message = format!("`{name}` can never match: {why}");
         let found = Diagnostic::error("never-matches", place, message);
-        report.push(found.with_remedy("all keys of a match must hold at once; `any` takes alternatives"));
+        report.push(
+            found.with_remedy("all keys of a match must hold at once; `any` takes alternatives"),
+        );
     }
 }
 
@@ -73,13 +78,13 @@ fn contradiction(plan: &MatchPlan) -> Option<String> {
     let names: Vec<(Field, &[String], bool)> = plan
         .conjuncts()
         .iter()
-        .filter_map(|plan| match plan {
-            MatchPlan::Name(field, globs) => Some((*field, globs.as_slice(), true)),
-            MatchPlan::Not(inner) => match &**inner {
-                MatchPlan::Name(field, globs) => Some((*field, globs.as_slice(), false)),
-                _ => None,
-            },
-            _ => None,
+        .filter_map(|plan| {
+            let negated = if let MatchPlan::Not(inner) = plan { Some(&**inner) } else { None };
+            let (plan, positive) = (negated.unwrap_or(plan), negated.is_none());
+            if let MatchPlan::Name(field, globs) = plan {
+                return Some((*field, globs.as_slice(), positive));
+            }
+            None
         })
         .collect();
     for (field, globs, _) in names.iter().filter(|(.., positive)| *positive) {
@@ -93,7 +98,11 @@ fn contradiction(plan: &MatchPlan) -> Option<String> {
             if !exact.iter().any(holds) {
                 let key = other.key();
                 let not = if *positive { "" } else { "not " };
-                return Some(format!("`{key}` cannot be `{}` and {not}`{}`", exact.join("` or `"), other_globs.join("` or `")));
+                return Some(format!(
+                    "`{key}` cannot be `{}` and {not}`{}`",
+                    exact.join("` or `"),
+                    other_globs.join("` or `")
+                ));
             }
         }
     }
@@ -138,7 +147,8 @@ pub(super) fn declared(
             if names.is_empty() && near.is_none() {
                 continue;
             }
-            let message = format!("`{glob}` in `{}` matches no tool that is declared", hook.plan.name);
+            let message =
+                format!("`{glob}` in `{}` matches no tool that is declared", hook.plan.name);
             let place = hook.matching.unwrap_or(hook.place);
             let remedy = match near {
                 Some(near) => format!("did you mean `{near}`?"),

@@ -8,11 +8,11 @@ mod matches;
 mod secrets;
 
 use crate::compile::build::BuildContext;
+use crate::compile::effects::Verb;
 use crate::compile::plan::{MatchPlan, SettingsPlan};
 use crate::compile::{Made, Unit};
-use crate::compile::effects::Verb;
 use crate::diagnostic::{Diagnostic, Report};
-use tollgate_gate::EventKind;
+use tollgate_gate::{EventKind, VoteKind};
 
 /// Looks at a compiled policy and reports what is odd.
 pub(crate) fn lint(
@@ -56,9 +56,11 @@ fn runs(units: &[Unit], hook: &Made, report: &mut Report) {
     if rollout.value.basis_points == 0 {
         let message = format!("`{name}` is rolled out to nobody");
         report.push(Diagnostic::warning("rollout", place, message).with_remedy("enabled: false"));
-    } else if rollout.value.basis_points < 10_000 && matches!(hook.plan.action.as_str(), "deny" | "abort")
+    } else if rollout.value.basis_points < 10_000
+        && matches!(hook.plan.action.as_str(), "deny" | "abort")
     {
-        let message = format!("`{name}` refuses for a part of the {} only", of_what(hook.plan.rollout));
+        let message =
+            format!("`{name}` refuses for a part of the {} only", of_what(hook.plan.rollout));
         let found = Diagnostic::warning("rollout", place, message);
         report.push(found.with_remedy("a dry run tries a refusal out without leaving gaps"));
     }
@@ -75,7 +77,8 @@ fn of_what(rollout: Option<(u8, u8)>) -> &'static str {
 /// A restricting hook on effects does not see what a shell command does, while nothing reads
 /// commands.
 fn shell(hook: &Made, report: &mut Report) {
-    let restricts = crate::actions::find(&hook.plan.action).is_some_and(|spec| spec.restricts);
+    let restricts =
+        hook.plan.votes.as_ref().is_some_and(|v| v.iter().any(|v| *v > VoteKind::Allow));
     let before = hook.plan.kinds.contains(&EventKind::PreTool);
     if !restricts || !before || hook.plan.matching.exact_tools().is_some() {
         return;
@@ -101,6 +104,7 @@ fn shell(hook: &Made, report: &mut Report) {
     let verb = verb.name();
     let message = format!("`{}` does not see what a shell command {verb}", hook.plan.name);
     let place = hook.matching.unwrap_or(hook.place);
-    let remedy = format!("a second hook with `match: {{ unknown: [{verb}] }}` catches what cannot be told");
+    let remedy =
+        format!("a second hook with `match: {{ unknown: [{verb}] }}` catches what cannot be told");
     report.push(Diagnostic::warning("shell-unseen", place, message).with_remedy(remedy));
 }

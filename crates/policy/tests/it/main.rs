@@ -1,1 +1,3 @@
-//! The integration tests of the policy crate, one binary.
+//! The face of this crate, tested from outside: actions, files and conditions through a gate.
+
+mod language;
