@@ -1,1 +1,2 @@
+//! What a condition costs.
 fn main() {}

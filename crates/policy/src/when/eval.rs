@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
         let mut values: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let key = self.value(key)?;
-            if !matches!(key.kind(), Type::Text | Type::Bool | Type::Int | Type::UInt) {
+            if !is_key(key.kind()) {
                 return Err(Fault::Unfit("a map's key", key.kind()));
             }
             for (other, _) in &values {
@@ -382,6 +382,9 @@ impl<'a> Run<'a> {
             return Err(Fault::Mismatch("in", item.kind(), range.kind()));
         };
         if range.kind() == Type::Map {
+            if !is_key(item.kind()) {
+                return Err(Fault::Mismatch("in", item.kind(), range.kind()));
+            }
             return Ok(self.entry(range, item)?.is_some());
         }
         if let (Value::Labels(labels), Some(text)) = (range, item.text()) {
@@ -457,6 +460,11 @@ impl<'a> Run<'a> {
             Purpose::Filter | Purpose::Map => Value::List(Rc::from(made)),
         })
     }
+}
+
+/// Whether values of this type can be keys of maps.
+const fn is_key(kind: Type) -> bool {
+    matches!(kind, Type::Text | Type::Bool | Type::Int | Type::UInt)
 }
 
 fn of_value<'a>(value: &Value<'a>) -> Outcome<'a, bool> {

@@ -1,0 +1,1 @@
+//! The page on conditions: each of its examples runs.
