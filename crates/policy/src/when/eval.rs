@@ -334,33 +334,59 @@ impl<'a> Run<'a> {
         len: usize,
     ) -> Outcome<'a, bool> {
         self.charge(1 + len)?;
-        match (left.keys(), right.keys()) {
-            (None, None) => {
-                for at in 0..len {
-                    let (Some(a), Some(b)) = (left.item(at), right.item(at)) else {
-                        return Ok(false);
-                    };
-                    if !self.equal(&a, &b)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            (Some(keys), Some(_)) => {
-                for key in keys {
+        match (left, right) {
+            (Value::Object(a), Value::Object(b)) => {
+                for (key, a) in a.iter() {
                     self.charge(len / 16)?;
-                    let (Some(a), Some(b)) = (self.entry(left, &key)?, self.entry(right, &key)?)
-                    else {
-                        return Ok(false);
-                    };
-                    if !self.equal(&a, &b)? {
+                    let Some(b) = b.get(key) else { return Ok(false) };
+                    if !self.equal(&Value::from(a), &Value::from(b))? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
-            _ => Ok(false),
+            _ => match (left.keys(), right.keys()) {
+                (None, None) => self.equal_items(left, right, len),
+                (Some(keys), Some(_)) => self.equal_entries(left, right, keys),
+                _ => Ok(false),
+            },
         }
+    }
+
+    fn equal_items(
+        &mut self,
+        left: &Value<'a>,
+        right: &Value<'a>,
+        len: usize,
+    ) -> Outcome<'a, bool> {
+        for at in 0..len {
+            let (Some(a), Some(b)) = (left.item(at), right.item(at)) else {
+                return Ok(false);
+            };
+            if !self.equal(&a, &b)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn equal_entries(
+        &mut self,
+        left: &Value<'a>,
+        right: &Value<'a>,
+        keys: Vec<Value<'a>>,
+    ) -> Outcome<'a, bool> {
+        let lookup = keys.len() / 16;
+        for key in keys {
+            self.charge(lookup)?;
+            let (Some(a), Some(b)) = (self.entry(left, &key)?, self.entry(right, &key)?) else {
+                return Ok(false);
+            };
+            if !self.equal(&a, &b)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The value of a map under a key of any type.

@@ -1,6 +1,6 @@
 //! The laws of conditions, each on small conditions and events.
 
-use super::{Condition, Groups, WhenEnv, WhenError, WhenErrorKind};
+use super::{Condition, Groups, WhenEnv, WhenError, WhenErrorKind, limits};
 use std::sync::Arc;
 use tollgate_gate::payload::{ModelCall, ModelOutcome};
 use tollgate_gate::{
@@ -295,4 +295,33 @@ fn with_other_groups_it_is_another_condition() {
     let describe = |source, env| Condition::compile(source, env).unwrap().describe();
     assert_ne!(describe("'x' in user.groups", &one), describe("'x' in user.groups", &other));
     assert_eq!(describe("tenant == 'a'", &one), describe("tenant == 'a'", &other));
+}
+
+/// The page on conditions, whose examples an integration test runs.
+const PAGE: &str = include_str!("../../../../docs/policy-conditions.md");
+
+#[test]
+fn everything_that_conditions_see_has_an_example_on_the_page() {
+    let examples: Vec<&str> =
+        PAGE.split("\n```cel ").skip(1).filter_map(|text| text.split("\n```").next()).collect();
+    let has = |word: &str| examples.iter().any(|example| example.contains(word));
+    let fields = super::scope::FIELDS.iter().map(|row| row.0.to_owned());
+    let counters = super::scope::COUNTS.iter().map(|(name, _)| format!("session.{name}"));
+    let functions = super::tree::FUNCTIONS.iter().map(|row| format!("{}(", row.0));
+    let macros = super::calls::MACROS.iter().map(|row| format!(".{}(", row.0));
+    for word in fields.chain(counters).chain(functions).chain(macros) {
+        assert!(has(&word), "no example of `{word}`");
+    }
+    for (name, value) in [
+        ("bytes", limits::SOURCE_BYTES_MAX),
+        ("steps", limits::STEPS_MAX as usize),
+        ("items", limits::LIST_ITEMS_MAX),
+        ("deep", limits::DEPTH_MAX),
+        ("regular expression", limits::REGEX_BYTES_MAX),
+    ] {
+        let digits = value.to_string();
+        let (head, tail) = digits.split_at(digits.len().saturating_sub(3));
+        let grouped = if head.is_empty() { digits.clone() } else { format!("{head},{tail}") };
+        assert!(PAGE.contains(&grouped), "{name}: {grouped}");
+    }
 }

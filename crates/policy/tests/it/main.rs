@@ -1,5 +1,6 @@
-//! The integration tests of the policy crate, one binary.
+//! The face of this crate, tested from outside: actions, files and conditions through a gate.
 
+mod when_cost;
 mod when_docs;
 mod when_events;
 mod when_fuzz;
