@@ -78,7 +78,8 @@ fn main() {
     let arguments = Json::read(ARGUMENTS.as_bytes()).unwrap();
     let session = Session::new("s1").with_tenant("acme").with_user("alice");
     let call = ToolCall::new("bash", arguments.clone());
-    let event = Event::new(Arc::new(session), Payload::PreTool(call), Timestamp::from_millis(0));
+    let event =
+        Event::new(Arc::new(session), Payload::PreTool(call.into()), Timestamp::from_millis(0));
     let view = SessionView::default();
     let subject = Subject { event: &event, payload: &event.payload, session: &view };
     // No exact tools: `event.tool` may then be compared with any.

@@ -21,7 +21,11 @@ fn json(text: &str) -> Json {
 fn tool_event(arguments: &str) -> Event {
     let session = Session::new("s1").with_user("alice").with_cwd("/repo/src");
     let call = ToolCall::new("shell", json(arguments));
-    Event::new(Arc::new(session), Payload::PreTool(call), Timestamp::from_millis(1_800_000_000_000))
+    Event::new(
+        Arc::new(session),
+        Payload::PreTool(call.into()),
+        Timestamp::from_millis(1_800_000_000_000),
+    )
 }
 
 fn test(source: &str, env: &WhenEnv, event: &Event, payload: &Payload) -> Result<bool, String> {
@@ -249,7 +253,7 @@ fn results_are_read_after_tool_and_model_calls() {
     let call = ToolCall::new("shell", json("{}"));
     let failure = Failure { code: Code::HookDenied, message: "no".into(), tool: "shell".into() };
     let result = ToolResult::failure(failure, false);
-    let payload = Payload::ToolError(ToolOutcome { call, result });
+    let payload = Payload::ToolError(ToolOutcome { call: call.into(), result }.into());
     let event = Event::new(Arc::new(Session::new("s1")), payload, Timestamp::from_millis(0));
     let source = "!result.ok && !result.executed && has(result.error) \
                   && result.error.code == 'hook_denied' && result.error.message == 'no'";
@@ -261,8 +265,14 @@ fn results_are_read_after_tool_and_model_calls() {
     let request = Arc::new(json(r#"{"model":"m1","messages":[{"role":"user"}]}"#));
     let call = ModelCall { request, ..ModelCall::default() };
     let reply = Arc::new(json(r#"{"reply":"hello"}"#));
-    let outcome = ModelOutcome { call, reply, ok: true, executed: true, ..ModelOutcome::default() };
-    let event = Event { payload: Payload::PostModel(outcome), ..event };
+    let outcome = ModelOutcome {
+        call: call.into(),
+        reply,
+        ok: true,
+        executed: true,
+        ..ModelOutcome::default()
+    };
+    let event = Event { payload: Payload::PostModel(outcome.into()), ..event };
     let source = "model == 'm1' && messages.exists(m, has(m.role) && m.role == 'user') \
                   && has(result.content.reply) && result.content.reply.contains('ell')";
     let after = env(EventKind::PostModel, &[]);

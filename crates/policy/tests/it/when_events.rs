@@ -32,8 +32,12 @@ pub(crate) fn transfer(arguments: Json) -> Event {
     let mut session = Session::new("s1").with_tenant("acme").with_user("alice").with_cwd("/repo");
     session.agent = Some("coder".into());
     let call = ToolCall::new("transfer", arguments);
-    Event::new(Arc::new(session), Payload::PreTool(call), Timestamp::from_millis(1_800_000_000_000))
-        .with_tags(["tool_call", "bank"])
+    Event::new(
+        Arc::new(session),
+        Payload::PreTool(call.into()),
+        Timestamp::from_millis(1_800_000_000_000),
+    )
+    .with_tags(["tool_call", "bank"])
 }
 
 /// Seven tool calls in the tree, three of them here.
