@@ -428,14 +428,17 @@ fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
         decision.hook.as_deref(),
         &event.id,
     );
+    // A call that was refused already keeps the code of its own refusal.
+    let own = failure_of(&event.payload).filter(|_| is_refused(&event.payload));
+    let own = own.filter(|_| decision.code == Some(Code::Withheld));
+    let code = own.map(|failure| failure.code.clone()).or_else(|| decision.code.clone());
     let failure = Failure {
-        code: decision.code.clone().unwrap_or(Code::Withheld),
+        code: code.unwrap_or(Code::Withheld),
         message,
         tool: event.payload.subject().unwrap_or_default().into(),
     };
     decision.payload = match &event.payload {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
-            // A call that was refused already keeps its own refusal, without any text of its tool.
             let result = ToolResult::failure(failure, outcome.result.executed);
             ToolOutcome { call: Arc::clone(&outcome.call), result }.into()
         }

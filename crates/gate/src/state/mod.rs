@@ -5,8 +5,6 @@
 
 mod claims;
 mod memory;
-#[cfg(test)]
-mod tests;
 
 pub use claims::{Claim, ClaimTable, Counted, Exceeded, Quota, QuotaError, Settlement};
 pub use memory::MemoryState;

@@ -12,7 +12,7 @@ use super::typing::function_type;
 use super::value::Type;
 
 /// The comprehensions and how many arguments they take.
-const MACROS: [(&str, &[usize], Purpose); 5] = [
+pub(super) const MACROS: [(&str, &[usize], Purpose); 5] = [
     ("all", &[2], Purpose::All),
     ("exists", &[2], Purpose::Exists),
     ("exists_one", &[2], Purpose::ExistsOne),

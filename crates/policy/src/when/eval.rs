@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
         let mut values: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let key = self.value(key)?;
-            if !matches!(key.kind(), Type::Text | Type::Bool | Type::Int | Type::UInt) {
+            if !is_key(key.kind()) {
                 return Err(Fault::Unfit("a map's key", key.kind()));
             }
             for (other, _) in &values {
@@ -334,33 +334,59 @@ impl<'a> Run<'a> {
         len: usize,
     ) -> Outcome<'a, bool> {
         self.charge(1 + len)?;
-        match (left.keys(), right.keys()) {
-            (None, None) => {
-                for at in 0..len {
-                    let (Some(a), Some(b)) = (left.item(at), right.item(at)) else {
-                        return Ok(false);
-                    };
-                    if !self.equal(&a, &b)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            (Some(keys), Some(_)) => {
-                for key in keys {
+        match (left, right) {
+            (Value::Object(a), Value::Object(b)) => {
+                for (key, a) in a.iter() {
                     self.charge(len / 16)?;
-                    let (Some(a), Some(b)) = (self.entry(left, &key)?, self.entry(right, &key)?)
-                    else {
-                        return Ok(false);
-                    };
-                    if !self.equal(&a, &b)? {
+                    let Some(b) = b.get(key) else { return Ok(false) };
+                    if !self.equal(&Value::from(a), &Value::from(b))? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
-            _ => Ok(false),
+            _ => match (left.keys(), right.keys()) {
+                (None, None) => self.equal_items(left, right, len),
+                (Some(keys), Some(_)) => self.equal_entries(left, right, keys),
+                _ => Ok(false),
+            },
         }
+    }
+
+    fn equal_items(
+        &mut self,
+        left: &Value<'a>,
+        right: &Value<'a>,
+        len: usize,
+    ) -> Outcome<'a, bool> {
+        for at in 0..len {
+            let (Some(a), Some(b)) = (left.item(at), right.item(at)) else {
+                return Ok(false);
+            };
+            if !self.equal(&a, &b)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn equal_entries(
+        &mut self,
+        left: &Value<'a>,
+        right: &Value<'a>,
+        keys: Vec<Value<'a>>,
+    ) -> Outcome<'a, bool> {
+        let lookup = keys.len() / 16;
+        for key in keys {
+            self.charge(lookup)?;
+            let (Some(a), Some(b)) = (self.entry(left, &key)?, self.entry(right, &key)?) else {
+                return Ok(false);
+            };
+            if !self.equal(&a, &b)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The value of a map under a key of any type.
@@ -382,6 +408,9 @@ impl<'a> Run<'a> {
             return Err(Fault::Mismatch("in", item.kind(), range.kind()));
         };
         if range.kind() == Type::Map {
+            if !is_key(item.kind()) {
+                return Err(Fault::Mismatch("in", item.kind(), range.kind()));
+            }
             return Ok(self.entry(range, item)?.is_some());
         }
         if let (Value::Labels(labels), Some(text)) = (range, item.text()) {
@@ -457,6 +486,11 @@ impl<'a> Run<'a> {
             Purpose::Filter | Purpose::Map => Value::List(Rc::from(made)),
         })
     }
+}
+
+/// Whether values of this type can be keys of maps.
+const fn is_key(kind: Type) -> bool {
+    matches!(kind, Type::Text | Type::Bool | Type::Int | Type::UInt)
 }
 
 fn of_value<'a>(value: &Value<'a>) -> Outcome<'a, bool> {

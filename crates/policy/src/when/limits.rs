@@ -7,7 +7,7 @@
 /// Longest condition, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 4096;
 /// Deepest tree of a condition, in nodes from the root to a leaf.
-pub const DEPTH_MAX: usize = 40;
+pub const DEPTH_MAX: usize = 32;
 /// Most comprehensions (`exists`, `all`, `map` ...) within one another.
 pub const COMPREHENSIONS_MAX: usize = 2;
 /// Longest list that a comprehension runs over, or that a condition builds, in items.

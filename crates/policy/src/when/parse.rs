@@ -96,6 +96,38 @@ pub(super) fn parse(source: &str) -> Result<Node, WhenError> {
     Err(parser.unexpected("join conditions by `&&` or `||`"))
 }
 
+/// A sign between two values.
+enum BinarySign {
+    Or,
+    And,
+    Operator(Operator),
+}
+
+/// The level of `||`, which binds least.
+const LOWEST: u8 = 1;
+
+/// The sign that a word is, and how strongly it binds.
+fn sign(word: &Word) -> Option<(BinarySign, u8)> {
+    let (operator, level) = match word {
+        Word::Sign("||") => return Some((BinarySign::Or, LOWEST)),
+        Word::Sign("&&") => return Some((BinarySign::And, 2)),
+        Word::Sign("==") => (Operator::Equal, 3),
+        Word::Sign("!=") => (Operator::NotEqual, 3),
+        Word::Sign("<") => (Operator::Less, 3),
+        Word::Sign("<=") => (Operator::LessOrEqual, 3),
+        Word::Sign(">") => (Operator::Greater, 3),
+        Word::Sign(">=") => (Operator::GreaterOrEqual, 3),
+        Word::Name(name) if name == "in" => (Operator::In, 3),
+        Word::Sign("+") => (Operator::Add, 4),
+        Word::Sign("-") => (Operator::Subtract, 4),
+        Word::Sign("*") => (Operator::Multiply, 5),
+        Word::Sign("/") => (Operator::Divide, 5),
+        Word::Sign("%") => (Operator::Remainder, 5),
+        _ => return None,
+    };
+    Some((BinarySign::Operator(operator), level))
+}
+
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
@@ -171,9 +203,9 @@ impl Parser {
     fn expression(&mut self) -> Result<Node, WhenError> {
         self.nesting += 1;
         Parser::check_depth(self.nesting, &self.token().span)?;
-        let condition = self.or()?;
+        let condition = self.binary(LOWEST)?;
         let node = if self.eat("?") {
-            let yes = self.or()?;
+            let yes = self.binary(LOWEST)?;
             self.expect(":")?;
             let no = self.expression()?;
             let (start, end) = (condition.span.start, no.span.end);
@@ -188,88 +220,44 @@ impl Parser {
         Ok(node)
     }
 
-    fn or(&mut self) -> Result<Node, WhenError> {
-        let first = self.and()?;
-        if !self.is("||") {
-            return Ok(first);
-        }
-        let mut nodes = vec![first];
-        while self.eat("||") {
-            nodes.push(self.and()?);
-        }
-        Parser::joined(nodes, Kind::Or)
-    }
-
-    fn and(&mut self) -> Result<Node, WhenError> {
-        let first = self.relation()?;
-        if !self.is("&&") {
-            return Ok(first);
-        }
-        let mut nodes = vec![first];
-        while self.eat("&&") {
-            nodes.push(self.relation()?);
-        }
-        Parser::joined(nodes, Kind::And)
-    }
-
-    fn joined(nodes: Vec<Node>, kind: fn(Vec<Node>) -> Kind) -> Result<Node, WhenError> {
-        let start = nodes.first().map_or(0, |node| node.span.start);
-        let end = nodes.last().map_or(0, |node| node.span.end);
-        let depth = nodes.iter().map(|node| node.depth).max().unwrap_or(0) + 1;
-        Parser::check_depth(depth, &(start..end))?;
-        Ok(Node { span: start..end, kind: kind(nodes), depth })
-    }
-
-    /// A chain of operators of one level, from the left.
-    fn chain(
-        &mut self,
-        operator: fn(&Word) -> Option<Operator>,
-        next: fn(&mut Parser) -> Result<Node, WhenError>,
-    ) -> Result<Node, WhenError> {
-        let mut left = next(self)?;
-        while let Some(operator) = operator(self.word()) {
-            self.at += 1;
-            let right = next(self)?;
-            let (start, end) = (left.span.start, right.span.end);
-            let depth = left.depth.max(right.depth) + 1;
-            Parser::check_depth(depth, &(start..end))?;
-            let kind = Kind::Binary(operator, Box::new(left), Box::new(right));
-            left = Node { span: start..end, kind, depth };
+    /// Operators of this level and above, by precedence climbing: few frames for each level of
+    /// nesting, so that a small stack is enough.
+    fn binary(&mut self, level: u8) -> Result<Node, WhenError> {
+        let mut left = self.unary()?;
+        while let Some((sign, found)) = sign(self.word())
+            && found >= level
+        {
+            left = match sign {
+                BinarySign::Or => self.joined(left, "||", found)?,
+                BinarySign::And => self.joined(left, "&&", found)?,
+                BinarySign::Operator(operator) => {
+                    self.at += 1;
+                    let right = self.binary(found + 1)?;
+                    let (start, end) = (left.span.start, right.span.end);
+                    let depth = left.depth.max(right.depth) + 1;
+                    Parser::check_depth(depth, &(start..end))?;
+                    let kind = Kind::Binary(operator, Box::new(left), Box::new(right));
+                    Node { span: start..end, kind, depth }
+                }
+            };
         }
         Ok(left)
     }
 
-    fn relation(&mut self) -> Result<Node, WhenError> {
-        let operator = |word: &Word| match word {
-            Word::Sign("==") => Some(Operator::Equal),
-            Word::Sign("!=") => Some(Operator::NotEqual),
-            Word::Sign("<") => Some(Operator::Less),
-            Word::Sign("<=") => Some(Operator::LessOrEqual),
-            Word::Sign(">") => Some(Operator::Greater),
-            Word::Sign(">=") => Some(Operator::GreaterOrEqual),
-            Word::Name(name) if name == "in" => Some(Operator::In),
-            _ => None,
-        };
-        self.chain(operator, Parser::sum)
-    }
-
-    fn sum(&mut self) -> Result<Node, WhenError> {
-        let operator = |word: &Word| match word {
-            Word::Sign("+") => Some(Operator::Add),
-            Word::Sign("-") => Some(Operator::Subtract),
-            _ => None,
-        };
-        self.chain(operator, Parser::product)
-    }
-
-    fn product(&mut self) -> Result<Node, WhenError> {
-        let operator = |word: &Word| match word {
-            Word::Sign("*") => Some(Operator::Multiply),
-            Word::Sign("/") => Some(Operator::Divide),
-            Word::Sign("%") => Some(Operator::Remainder),
-            _ => None,
-        };
-        self.chain(operator, Parser::unary)
+    /// All sides of a chain of `&&` or `||`.
+    fn joined(&mut self, first: Node, sign: &str, level: u8) -> Result<Node, WhenError> {
+        let mut depth = first.depth;
+        let start = first.span.start;
+        let mut nodes = vec![first];
+        while self.eat(sign) {
+            let node = self.binary(level + 1)?;
+            depth = depth.max(node.depth);
+            nodes.push(node);
+        }
+        let span = start..self.end();
+        Parser::check_depth(depth + 1, &span)?;
+        let kind = if sign == "&&" { Kind::And(nodes) } else { Kind::Or(nodes) };
+        Ok(Node { span, kind, depth: depth + 1 })
     }
 
     fn unary(&mut self) -> Result<Node, WhenError> {

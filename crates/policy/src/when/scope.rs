@@ -61,7 +61,7 @@ pub(super) enum Count {
 }
 
 /// Every counter by its name.
-const COUNTS: [(&str, Count); 8] = [
+pub(super) const COUNTS: [(&str, Count); 8] = [
     ("tool_calls", Count::ToolCalls),
     ("tool_calls_executed", Count::ToolCallsExecuted),
     ("tool_calls_refused", Count::ToolCallsRefused),
@@ -125,7 +125,7 @@ const fn optional(name: &'static str, known: Known, kind: Type, place: Where) ->
 }
 
 /// Every field with a place of its own, counters aside.
-const FIELDS: [Row; 32] = [
+pub(super) const FIELDS: [Row; 32] = [
     row("event.kind", Known::EventKind, Type::Text, Where::Everywhere),
     row("event.id", Known::EventId, Type::Text, Where::Everywhere),
     row("event.tags", Known::EventTags, Type::Texts, Where::Everywhere),
