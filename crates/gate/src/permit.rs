@@ -6,7 +6,9 @@
 use crate::clock::Timestamp;
 use crate::event::{Event, EventId};
 use crate::payload::Payload;
+use crate::record::ShownArguments;
 use crate::state::CallKey;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +33,11 @@ impl Permit {
     /// Uses the permit up: the payload is to be performed, the ticket to be settled with what came
     /// of it.
     pub fn redeem(self) -> (Payload, Ticket) {
-        (self.payload, self.ticket)
+        let Permit { payload, mut ticket } = self;
+        if let Some(call) = &mut ticket.call {
+            call.may_have_run = true;
+        }
+        (payload, ticket)
     }
 
     /// Uses the permit up where a host performs the effect and tells of it by an event of its own
@@ -50,8 +56,8 @@ impl fmt::Debug for Permit {
 
 /// The right, and the duty, to tell the gate what came of a call.
 ///
-/// A ticket that is dropped (a cancelled call) is not lost: the gate records the call's outcome as
-/// unknown and frees what it had reserved, at its next event.
+/// A ticket that is dropped (a cancelled call) is not lost: the gate records the call's outcome, as
+/// unknown if its permit was redeemed, and frees what it had reserved, at its next event.
 #[must_use = "a ticket is to be settled"]
 pub struct Ticket {
     /// Set until the ticket is settled.
@@ -66,8 +72,13 @@ pub(crate) struct OpenCall {
     /// The payload as it runs.
     pub(crate) payload: Payload,
     pub(crate) decision: EventId,
-    pub(crate) key: CallKey,
+    /// Under which it reserved something; none if it did not.
+    pub(crate) key: Option<CallKey>,
     pub(crate) since: Timestamp,
+    /// Its arguments as its record shows them.
+    pub(crate) shown: ShownArguments,
+    /// Whether its permit was redeemed. A call whose permit was not has certainly not run.
+    pub(crate) may_have_run: bool,
 }
 
 impl Ticket {
@@ -78,6 +89,11 @@ impl Ticket {
     /// Takes the call out, to settle it.
     pub(crate) fn settle(mut self) -> Option<Box<OpenCall>> {
         self.call.take()
+    }
+
+    /// The call, while the ticket stays open.
+    pub(crate) fn call(&self) -> Option<&OpenCall> {
+        self.call.as_deref()
     }
 
     fn release(mut self) {
@@ -96,7 +112,9 @@ impl Drop for Ticket {
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket").field("call", &self.call.as_ref().map(|call| &call.key)).finish()
+        f.debug_struct("Ticket")
+            .field("call", &self.call.as_ref().map(|call| &call.decision))
+            .finish()
     }
 }
 
@@ -104,20 +122,24 @@ impl fmt::Debug for Ticket {
 #[derive(Debug, Default)]
 pub(crate) struct Abandoned {
     any: AtomicBool,
-    calls: Mutex<Vec<OpenCall>>,
+    calls: Mutex<VecDeque<OpenCall>>,
 }
 
 impl Abandoned {
     fn push(&self, call: OpenCall) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push_back(call);
         self.any.store(true, Ordering::Release);
     }
 
-    /// Takes all of them. Costs one load when there is none.
-    pub(crate) fn take(&self) -> Vec<OpenCall> {
-        if !self.any.swap(false, Ordering::AcqRel) {
-            return Vec::new();
+    /// Takes the oldest. Costs one load when there is none.
+    pub(crate) fn take(&self) -> Option<OpenCall> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
         }
-        std::mem::take(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = calls.pop_front();
+        self.any.store(!calls.is_empty(), Ordering::Release);
+        call
     }
 }

@@ -69,7 +69,7 @@ impl Rig {
         arguments: &str,
         tool: impl FnOnce(&Json) -> ToolResult,
     ) -> Settled {
-        let payload = Payload::PreTool(ToolCall::new(name, json(arguments)));
+        let payload = Payload::PreTool(Arc::new(ToolCall::new(name, json(arguments))));
         let event = self.event(session, payload);
         block_on(self.gate.guard(event, |permit| async {
             let (payload, ticket) = permit.redeem();
@@ -93,7 +93,7 @@ impl Rig {
             request: Arc::new(json(request)),
             ..Default::default()
         };
-        let event = self.event(session, Payload::PreModel(call));
+        let event = self.event(session, Payload::PreModel(Arc::new(call)));
         block_on(self.gate.guard(event, |permit| async {
             let (_, ticket) = permit.redeem();
             let reply = Arc::new(json(r#"{"reply":"hello","tool_calls":[]}"#));
@@ -329,7 +329,7 @@ fn an_exceeded_limit_speaks_in_its_own_words() {
         "limit",
         r#"{"count":0,"code":"COST_LIMIT","reason":"enough for today"}"#,
     )]);
-    let payload = Payload::PreTool(ToolCall::new("t", json("{}")));
+    let payload = Payload::PreTool(Arc::new(ToolCall::new("t", json("{}"))));
     let decision = rig.decide(&session(), payload).decision;
     assert_eq!(decision.code, Some(Code::from("COST_LIMIT")));
     assert_eq!(decision.reason.as_deref(), Some("enough for today"));
@@ -341,7 +341,7 @@ fn an_exceeded_limit_speaks_in_its_own_words() {
 fn a_dry_limit_reports_in_its_own_words_what_it_would_refuse() {
     let limit = hook("few", EventKind::PreTool, "limit", r#"{"count":0,"code":"COST_LIMIT"}"#);
     let rig = Rig::new([limit.with_dry_run(DryRun::Yes)]);
-    let payload = Payload::PreTool(ToolCall::new("t", json("{}")));
+    let payload = Payload::PreTool(Arc::new(ToolCall::new("t", json("{}"))));
     let ruling = rig.decide(&session(), payload);
     assert!(matches!(ruling.passage, Passage::Open(_)));
     let vote = ruling.decision.votes[0].vote.as_ref().unwrap();
@@ -414,7 +414,7 @@ fn a_canary_rewrite_holds_for_its_tenants_and_its_share_only() {
             request: Arc::new(json(r#"{"model":"old","messages":[]}"#)),
             ..Default::default()
         };
-        let decision = rig.decide(&session, Payload::PreModel(call)).decision;
+        let decision = rig.decide(&session, Payload::PreModel(Arc::new(call))).decision;
         decision.payload.model_call().unwrap().model().unwrap().to_owned()
     };
     let tenant = Matcher::Tenant(tollgate_gate::Patterns::globs(["acme"]).unwrap());
@@ -472,7 +472,7 @@ fn a_rewrite_works_at_every_kind_that_has_a_part() {
 fn deny_says_code_and_reason_to_the_model_and_the_remedy_to_the_person_only() {
     let value = r#"{"code":"EXTERNAL_HOST","reason":"not on the list","remedy":"ask platform"}"#;
     let rig = Rig::new([hook("hosts", EventKind::PreTool, "deny", value)]);
-    let payload = Payload::PreTool(ToolCall::new("t", json("{}")));
+    let payload = Payload::PreTool(Arc::new(ToolCall::new("t", json("{}"))));
     let ruling = rig.decide(&session(), payload);
     assert_eq!(ruling.decision.remedy.as_deref(), Some("ask platform"));
     let result = rig.call("t", "{}", not_run);
@@ -534,7 +534,7 @@ fn allow_lifts_the_default_and_nothing_else() {
     let rig = Rig::with([allow()], default_deny);
     assert!(rig.call("read_file", "{}", ok).ok);
     assert!(!rig.call("write_file", "{}", not_run).ok);
-    let payload = Payload::PreTool(ToolCall::new("read_file", json("{}")));
+    let payload = Payload::PreTool(Arc::new(ToolCall::new("read_file", json("{}"))));
     let decision: Decision = rig.decide(&session(), payload).decision;
     assert!(decision.skip_host_prompt);
     let deny = hook("none", EventKind::PreTool, "deny", r#""no""#);
