@@ -145,6 +145,8 @@ impl fmt::Display for EventKind {
 pub struct KindSet(u16);
 
 impl KindSet {
+    /// No kind.
+    pub const NONE: KindSet = KindSet(0);
     /// Every kind.
     pub const ALL: KindSet = KindSet((1 << EventKind::ALL.len()) - 1);
     /// Group `after_tool`: every tool call ends in exactly one of these two.

@@ -69,7 +69,7 @@ pub(crate) fn rate(text: &str) -> Result<(u64, u64), ActionError> {
 }
 
 /// Reads a whole number; `_` may separate its digits.
-pub(crate) fn whole(text: &str) -> Option<u64> {
+fn whole(text: &str) -> Option<u64> {
     text.replace('_', "").parse().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))
 }
 
@@ -102,6 +102,15 @@ pub(crate) fn money(value: &Json) -> Result<u64, ActionError> {
     micros(&text).ok_or_else(|| {
         ActionError::at("", format!("`{text}` is no amount of money"))
             .remedy("a number with at most six decimals, such as `2.50`")
+    })
+}
+
+/// A number of tokens; `_` may separate its digits.
+pub(crate) fn tokens(value: &Json) -> Result<u64, ActionError> {
+    let text = literal(value)?;
+    whole(&text).ok_or_else(|| {
+        let remedy = "a whole number, such as `200_000`";
+        ActionError::at("", format!("`{text}` is no number of tokens")).remedy(remedy)
     })
 }
 

@@ -15,7 +15,7 @@
 //! ```
 
 use super::act::{Act, handler};
-use super::amount::{duration_ms, literal, money, rate, split_window, whole};
+use super::amount::{duration_ms, literal, money, rate, split_window, tokens};
 use super::per::{Counting, Per};
 use super::read::{OneOrMany, Raw, kind_of, read, schema_of};
 use super::refusal::Words;
@@ -178,14 +178,6 @@ impl Budget {
         let (max, window_ms) = split_window(&text)?;
         Ok(Budget { max: amount(&Json::from(max))?, window_ms, estimate: 0 })
     }
-}
-
-fn tokens(value: &Json) -> Result<u64, ActionError> {
-    let text = literal(value)?;
-    whole(&text).ok_or_else(|| {
-        let remedy = "a whole number, such as `200_000`";
-        ActionError::at("", format!("`{text}` is no number of tokens")).remedy(remedy)
-    })
 }
 
 impl Act for Limit {

@@ -7,10 +7,12 @@
 //!
 //! Beside the actions stand the parts they are built from: `act` (an action as a handler), `read`
 //! (strict reading), `amount` (durations, rates, budgets), `text` (every text of a JSON value),
-//! `pattern` (regexes in linear time) and `per` (whom a limit counts).
+//! `pattern` (regexes in linear time), `location` (paths as text), `refusal` (code, reason, remedy)
+//! and `per` (whom a limit counts).
 
 mod act;
 mod amount;
+mod location;
 mod pattern;
 mod per;
 mod read;
@@ -22,15 +24,20 @@ mod allow;
 mod append;
 mod ask;
 mod breaker;
+mod call_limit;
 mod deny;
 mod keywords;
 mod label;
 mod limit;
+mod loop_guard;
+mod permission;
 pub mod redact;
 mod respond;
 mod rewrite;
+pub mod usage;
 
 pub use redact::{RedactError, Redacted, Redactor};
+pub use usage::{Meter, Prices};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,6 +77,8 @@ pub struct ActionContext {
     pub redactors: BTreeMap<Name, Arc<dyn Redactor>>,
     /// When the patterns of the action are compiled.
     pub patterns: Patterns,
+    /// Where `usage` counts.
+    pub meter: Arc<Meter>,
 }
 
 /// When patterns are compiled.
@@ -91,6 +100,7 @@ impl ActionContext {
             kinds: kinds.into(),
             redactors: BTreeMap::new(),
             patterns: Patterns::AtLoad,
+            meter: Arc::default(),
         }
     }
 }
@@ -175,7 +185,7 @@ pub fn table() -> &'static [&'static ActionSpec] {
     &TABLE
 }
 
-static TABLE: [&ActionSpec; 12] = [
+static TABLE: [&ActionSpec; 16] = [
     &allow::SPEC,
     &deny::SPEC,
     &ask::SPEC,
@@ -187,7 +197,11 @@ static TABLE: [&ActionSpec; 12] = [
     &breaker::SPEC,
     &label::SPEC,
     &append::SPEC,
+    &permission::SPEC,
     &keywords::SPEC,
+    &call_limit::SPEC,
+    &loop_guard::SPEC,
+    &usage::SPEC,
 ];
 
 /// The action of this name.

@@ -1,5 +1,6 @@
 //! The face of this crate, tested from outside: actions, files and conditions through a gate.
 
+mod actions;
 mod language;
 mod when_cost;
 mod when_docs;

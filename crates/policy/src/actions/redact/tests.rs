@@ -20,12 +20,12 @@ fn context() -> ActionContext {
 fn run(context: &ActionContext, value: &str, content: &Json) -> Result<Opinion, HandlerError> {
     let handler = compile(&json(value), context).unwrap();
     let outcome = ToolOutcome {
-        call: ToolCall::new("t", tollgate_gate::Object::new()),
+        call: Arc::new(ToolCall::new("t", tollgate_gate::Object::new())),
         result: ToolResult::success(content.clone()),
     };
     let event = Event::new(
         Arc::new(Session::new("s")),
-        Payload::PostTool(outcome),
+        Payload::PostTool(Arc::new(outcome)),
         Timestamp::from_millis(0),
     );
     let session = SessionView::default();

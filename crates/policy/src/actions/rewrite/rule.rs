@@ -1,5 +1,6 @@
 //! What holds at one place: what a rewrite does to the value that stands there.
 
+use crate::actions::location::{behind, clean, is_plain};
 use crate::actions::pattern::Pattern;
 use crate::actions::read::{Raw, kind_of, read};
 use crate::actions::{ActionContext, ActionError};
@@ -241,9 +242,10 @@ fn replacements(
     Ok(replacements)
 }
 
-/// Checks a prefix and gives it without a slash at its end.
+/// Checks a prefix and gives it in its plain form.
 fn check_prefix(prefix: &str) -> Result<String, ActionError> {
-    let clean = clean(prefix).map_err(|cause| ActionError::at("prefix", cause))?;
+    check_path(prefix).map_err(|cause| ActionError::at("prefix", cause))?;
+    let clean = clean(prefix);
     if clean.is_empty() || clean == "/" {
         return Err(ActionError::at("prefix", format!("`{prefix}` keeps nothing in")));
     }
@@ -252,56 +254,30 @@ fn check_prefix(prefix: &str) -> Result<String, ActionError> {
 
 /// The path below the prefix, or `None` when it stands there already in its plain form. What is not
 /// below it is taken as if the prefix were the root: `/etc/x` and `../etc/x` become `PREFIX/etc/x`.
-/// Only the text is looked at: a link within the prefix can still lead out of it.
 fn below(prefix: &str, path: &str) -> Result<Option<String>, String> {
-    if is_plainly_below(prefix, path) {
+    if behind(prefix, path).is_some() && is_plain(path) {
         return Ok(None);
     }
-    let clean = clean(path)?;
-    let rest = clean.strip_prefix(prefix);
-    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+    check_path(path)?;
+    let clean = clean(path);
+    if behind(prefix, &clean).is_some() {
         return Ok((clean != path).then_some(clean));
     }
     let rest = clean.trim_start_matches('/');
     Ok(Some(if rest.is_empty() { prefix.to_owned() } else { format!("{prefix}/{rest}") }))
 }
 
-/// The usual case, without building anything.
-fn is_plainly_below(prefix: &str, path: &str) -> bool {
-    let is_plain = |rest: &str| {
-        !rest.contains(['\\', '\0'])
-            && rest.split('/').all(|component| !matches!(component, "" | "." | ".."))
-    };
-    match path.strip_prefix(prefix) {
-        Some("") => true,
-        Some(rest) => rest.strip_prefix('/').is_some_and(is_plain),
-        None => false,
-    }
-}
-
-/// The path without `.`, `..`, and doubled slashes; `..` at the root stays at the root. A path that
-/// other systems read in another way is refused.
-fn clean(path: &str) -> Result<String, String> {
-    if path.contains('\0') || path.contains('\\') {
+/// A path that other systems read in another way is refused.
+fn check_path(path: &str) -> Result<(), String> {
+    if path.contains(['\\', '\0']) {
         return Err("a path with a backslash or a zero byte".to_owned());
     }
-    let mut kept: Vec<&str> = Vec::new();
-    for component in path.split('/') {
-        match component {
-            "" | "." => {}
-            ".." => {
-                kept.pop();
-            }
-            name => kept.push(name),
-        }
-    }
-    let root = if path.starts_with('/') { "/" } else { "" };
-    Ok(format!("{root}{}", kept.join("/")))
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{below, clean};
+    use super::{below, check_path};
 
     fn kept(prefix: &str, path: &str) -> String {
         below(prefix, path).unwrap().unwrap_or_else(|| path.to_owned())
@@ -326,6 +302,6 @@ mod tests {
         }
         assert_eq!(kept("box", "box/../../x"), "box/x");
         assert_eq!(kept("box", "/box/x"), "box/box/x");
-        assert!(clean("a\\..\\b").is_err());
+        assert!(check_path("a\\..\\b").is_err());
     }
 }

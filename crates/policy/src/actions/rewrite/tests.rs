@@ -18,7 +18,7 @@ fn compiled(rule: &str) -> Result<Arc<dyn Handler>, ActionError> {
 }
 
 fn run(handler: &dyn Handler, arguments: &Json) -> Result<Opinion, HandlerError> {
-    let payload = Payload::PreTool(ToolCall::new("t", arguments.clone()));
+    let payload = Payload::PreTool(Arc::new(ToolCall::new("t", arguments.clone())));
     let event = Event::new(Arc::new(Session::new("s")), payload, Timestamp::from_millis(0));
     let session = SessionView::default();
     let answer = handler.handle(View {
