@@ -8,11 +8,12 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use tollgate_gate::path::Path;
 use tollgate_gate::{
     Allowance, Answer, DryRun, Event, EventKind, HandlerError, Hook, Joined, Json, Matcher, Mode,
-    Name, OnFailure, Opinion, Passage, Path, Patterns, Payload, Performed, Question, Rank,
-    RecordKind, Refusal, Resolution, Roles, Session, SessionView, Settings, Subject, ToolCall,
-    ToolResult, Verdict, Vote,
+    Name, OnFailure, Opinion, Passage, Patterns, Payload, Performed, Question, Rank, RecordKind,
+    Refusal, Resolution, Roles, Session, SessionView, Settings, Subject, ToolCall, ToolResult,
+    Verdict, Vote,
 };
 
 fn votes() -> impl Strategy<Value = Vote> {
