@@ -32,7 +32,7 @@ use std::time::Duration;
 pub(crate) struct Chain<'g> {
     ruleset: &'g Ruleset,
     clock: &'g dyn Clock,
-    event: &'g Event,
+    pub(crate) event: &'g Event,
     session: &'g SessionView,
     /// The payload as the hooks so far left it.
     pub(crate) current: Payload,
@@ -45,7 +45,8 @@ pub(crate) struct Chain<'g> {
     /// Claims of dry hooks, with the place of their entry in `votes`.
     pub(crate) dry_claims: Vec<(usize, Claim)>,
     pub(crate) labels: Vec<Name>,
-    pub(crate) rewritten_by: Vec<Name>,
+    /// How often the payload was rewritten.
+    rewrites: u32,
     standing: Vec<(u32, Vote)>,
     rewrote_behind_a_judge: bool,
     /// When it began.
@@ -59,6 +60,12 @@ enum Pass {
     Full,
     /// Judges only, on the final payload.
     Judging,
+}
+
+/// What calling a handler gave.
+enum Called<'a> {
+    Now(Result<Opinion, Fault>),
+    Later(Soon<'a, Result<Opinion, HandlerError>>),
 }
 
 impl<'g> Chain<'g> {
@@ -80,7 +87,7 @@ impl<'g> Chain<'g> {
             claims: Vec::new(),
             dry_claims: Vec::new(),
             labels: Vec::new(),
-            rewritten_by: Vec::new(),
+            rewrites: 0,
             standing: Vec::new(),
             rewrote_behind_a_judge: false,
             started: now,
@@ -131,18 +138,25 @@ impl<'g> Chain<'g> {
             if hook.rollout.is_some_and(|rollout| !rollout.applies(&hook.name, self.event)) {
                 continue;
             }
-            let opinion = match self.concerns(hook) {
+            let (opinion, matched) = match self.concerns(hook) {
                 Ok(false) => continue,
-                Ok(true) => self.call(hook).await,
-                Err(fault) => Err(fault),
+                // An answer that is there is taken without a detour through a future.
+                Ok(true) => match self.call(hook) {
+                    Called::Now(answer) => (answer, true),
+                    Called::Later(later) => (in_time(later, self.clock, hook.timeout).await, true),
+                },
+                Err(fault) => (Err(fault), false),
             };
-            let rewrites = self.rewritten_by.len();
+            let rewrites = self.rewrites;
             self.take(placed, place, pass, opinion);
+            if let Some(cast) = self.votes.last_mut() {
+                cast.unmatched = !matched;
+            }
             if self.is_final() {
                 return;
             }
             // A rewrite can change the model, and so bring other hooks in behind this one.
-            if self.rewritten_by.len() > rewrites && self.event.kind() == EventKind::PreModel {
+            if self.rewrites > rewrites && self.event.kind() == EventKind::PreModel {
                 candidates = self.candidates();
                 at = candidates.iter().take_while(|other| **other <= place).count();
             }
@@ -179,7 +193,7 @@ impl<'g> Chain<'g> {
         }
     }
 
-    async fn call(&self, hook: &Hook) -> Result<Opinion, Fault> {
+    fn call<'a>(&'a self, hook: &'a Hook) -> Called<'a> {
         let view = View {
             event: self.event,
             payload: self.seen_by(hook),
@@ -189,9 +203,11 @@ impl<'g> Chain<'g> {
             now: self.now,
         };
         match catch_unwind(AssertUnwindSafe(|| hook.handler.handle(view))) {
-            Err(panic) => Err(Fault::Panicked(panic_text(&*panic))),
-            Ok(Soon::Now(Some(answer))) => answer.map_err(|error| Fault::Failed(error.0)),
-            Ok(later) => in_time(later, self.clock, hook.timeout).await,
+            Err(panic) => Called::Now(Err(Fault::Panicked(panic_text(&*panic)))),
+            Ok(Soon::Now(Some(answer))) => {
+                Called::Now(answer.map_err(|error| Fault::Failed(error.0)))
+            }
+            Ok(later) => Called::Later(later),
         }
     }
 
@@ -216,7 +232,7 @@ impl<'g> Chain<'g> {
                     let entry = self.votes.len();
                     self.dry_claims.extend(opinion.claims.into_iter().map(|claim| (entry, claim)));
                 } else {
-                    self.apply(place, hook, opinion.vote, rewritten);
+                    self.apply(place, opinion.vote, rewritten);
                     // Whose claim it is, the gate knows best.
                     let of_hook = |claim| Claim { hook: Name::clone(&hook.name), ..claim };
                     let claims = opinion.claims.into_iter().map(|claim| (place, of_hook(claim)));
@@ -232,7 +248,7 @@ impl<'g> Chain<'g> {
                 {
                     cast.vote = Some(vote.clone());
                     if !cast.dry_run {
-                        self.apply(place, hook, Some(vote), None);
+                        self.apply(place, Some(vote), None);
                     }
                 }
             }
@@ -241,10 +257,10 @@ impl<'g> Chain<'g> {
         self.places.push(place);
     }
 
-    fn apply(&mut self, place: u32, hook: &Hook, vote: Option<Vote>, rewritten: Option<Payload>) {
+    fn apply(&mut self, place: u32, vote: Option<Vote>, rewritten: Option<Payload>) {
         if let Some(payload) = rewritten {
             self.current = payload;
-            self.rewritten_by.push(Name::clone(&hook.name));
+            self.rewrites += 1;
             let kind = self.event.kind();
             self.rewrote_behind_a_judge |= self.ruleset.has_judge_before(kind, place);
         }
@@ -339,12 +355,14 @@ fn withheld_payload(payload: &Payload) -> Payload {
     let mut payload = payload.clone();
     match &mut payload {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
+            let outcome = Arc::make_mut(outcome);
             outcome.result.content = Arc::default();
             if let Some(error) = &mut outcome.result.error {
                 error.message = "withheld".into();
             }
         }
         Payload::PostModel(outcome) => {
+            let outcome = Arc::make_mut(outcome);
             outcome.reply = Arc::default();
             if let Some(error) = &mut outcome.error {
                 error.message = "withheld".into();

@@ -325,7 +325,7 @@ mod tests {
         let arguments =
             Json::read(br#"{"path":"a","files":[{"name":"x"},{"name":"y"}],"a.b":{"c":1}}"#)
                 .unwrap();
-        let payload = Payload::PreTool(ToolCall::new("t", arguments));
+        let payload = Payload::from(ToolCall::new("t", arguments));
         assert_eq!(values("args.path", &payload), ["\"a\""]);
         assert_eq!(values("args.files.*.name", &payload), ["\"x\"", "\"y\""]);
         assert_eq!(values("args.files[1].name", &payload), ["\"y\""]);

@@ -6,6 +6,7 @@
 use crate::clock::Timestamp;
 use crate::event::{Event, EventId};
 use crate::payload::Payload;
+use crate::record::ShownArguments;
 use crate::state::CallKey;
 use std::collections::VecDeque;
 use std::fmt;
@@ -74,6 +75,8 @@ pub(crate) struct OpenCall {
     /// Under which it reserved something; none if it did not.
     pub(crate) key: Option<CallKey>,
     pub(crate) since: Timestamp,
+    /// Its arguments as its record shows them.
+    pub(crate) shown: ShownArguments,
     /// Whether its permit was redeemed. A call whose permit was not has certainly not run.
     pub(crate) may_have_run: bool,
 }

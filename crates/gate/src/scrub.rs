@@ -181,22 +181,34 @@ impl Scrub for BasicScrub {
     }
 }
 
+/// Whether a key tells that a secret stands under it, whatever its case and with `-` for `_`.
 fn is_telling(key: &str) -> bool {
-    let lower = key.to_ascii_lowercase().replace('-', "_");
-    TELLING_NAMES.iter().any(|name| lower.contains(name))
+    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+    let key = key.as_bytes();
+    (0..key.len()).any(|at| {
+        let rest = key.get(at..).unwrap_or_default();
+        // Only these letters start a telling name.
+        rest.first().is_some_and(|first| matches!(plain(*first), b'a' | b'p' | b's'))
+            && TELLING_NAMES.iter().any(|name| {
+                let start = rest.get(..name.len()).unwrap_or_default();
+                !start.is_empty() && start.iter().zip(name.bytes()).all(|(a, b)| plain(*a) == b)
+            })
+    })
 }
 
 /// A cheap look before any line is taken apart: one pass, no allocation.
 fn may_hold_secret(text: &str) -> bool {
-    if text.contains("SECRET") || text.contains("PRIVATE KEY") {
-        return true;
-    }
     let bytes = text.as_bytes();
-    bytes.iter().enumerate().any(|(at, byte)| {
-        matches!(byte, b's' | b'g' | b'A' | b'x' | b'n' | b'e' | b'h')
-            && TOKEN_STARTS.iter().any(|(start, _)| {
-                bytes.get(at..).is_some_and(|rest| rest.starts_with(start.as_bytes()))
-            })
+    (0..bytes.len()).any(|at| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        match rest.first() {
+            Some(b'S') => rest.starts_with(b"SECRET"),
+            Some(b'P') => rest.starts_with(b"PRIVATE KEY"),
+            Some(b's' | b'g' | b'A' | b'x' | b'n' | b'e' | b'h') => TOKEN_STARTS
+                .iter()
+                .any(|(start, min)| rest.len() >= *min && rest.starts_with(start.as_bytes())),
+            Some(_) | None => false,
+        }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Gate, Performed};
 use crate::chain::Chain;
+use crate::clock::Timestamp;
 use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
@@ -9,6 +10,7 @@ use crate::gate::settle::ModelResult;
 use crate::kind::{EventKind, Phase};
 use crate::payload::{Failure, Payload, ToolResult};
 use crate::permit::{OpenCall, Permit, Ticket};
+use crate::record::ShownArguments;
 use crate::ruleset::{DefaultVote, Durability, Mode, Ruleset};
 use crate::state::{
     Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, StateError, Trace,
@@ -129,18 +131,16 @@ impl Gate {
                 },
             };
         }
-        let key = call_key(&event);
-        finding = self.claim(&key, &mut chain, finding, dry).await;
+        finding = self.claim(&mut chain, finding, dry).await;
         chain.count();
         let us = chain.now.since(chain.started).as_micros();
         let decided = Decided {
             payload: std::mem::replace(&mut chain.current, event.payload.clone()),
             votes: std::mem::take(&mut chain.votes),
-            rewritten_by: std::mem::take(&mut chain.rewritten_by),
             labels: std::mem::take(&mut chain.labels),
             claimed: !chain.claims.is_empty() && finding.goes_through() && !dry,
             us: u32::try_from(us).unwrap_or(u32::MAX),
-            key,
+            at: chain.now,
         };
         self.conclude(&ruleset, event, &session, decided, finding).await
     }
@@ -161,22 +161,17 @@ impl Gate {
     }
 
     /// Reserves what the event claims if it goes through; in a dry mode it only looks.
-    async fn claim(
-        &self,
-        key: &CallKey,
-        chain: &mut Chain<'_>,
-        finding: Finding,
-        dry: bool,
-    ) -> Finding {
+    async fn claim(&self, chain: &mut Chain<'_>, finding: Finding, dry: bool) -> Finding {
         self.look_at_dry_claims(chain).await;
         if chain.claims.is_empty() {
             return finding;
         }
+        let key = call_key(chain.event);
         let claims: Vec<Claim> = chain.claims.iter().map(|(_, claim)| claim.clone()).collect();
         let answer = if dry {
             self.state.peek(&claims, chain.now).await
         } else if finding.goes_through() {
-            self.state.reserve(key, &claims, chain.now, self.lease_ms).await
+            self.state.reserve(&key, &claims, chain.now, self.lease_ms).await
         } else {
             self.state.charge(&claims, chain.now).await.map(Ok)
         };
@@ -209,17 +204,18 @@ impl Gate {
         ruleset: &Ruleset,
         event: Event,
         session: &SessionView,
-        decided: Decided,
+        mut decided: Decided,
         finding: Finding,
     ) -> Ruling {
         let mode = ruleset.settings().mode;
         let dry = mode == Mode::DryRun;
         let would = dry.then_some(finding.verdict);
-        let mut key = decided.claimed.then(|| decided.key.clone());
-        let labels = decided.labels.clone();
+        let mut key = decided.claimed.then(|| call_key(&event));
+        let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
+        let shown = record.arguments.clone();
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
@@ -230,7 +226,7 @@ impl Gate {
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, key)
+        self.ruling(event, decision, key, shown)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -274,7 +270,7 @@ impl Gate {
     ) -> Decision {
         let mut decision = Decision {
             event_id: event.id.clone(),
-            at: self.clock.now(),
+            at: decided.at,
             verdict: finding.verdict,
             code: None,
             reason: None,
@@ -282,17 +278,16 @@ impl Gate {
             hook: finding.hook.clone(),
             payload: if would.is_some() { event.payload.clone() } else { decided.payload },
             result: None,
-            rewritten_by: if would.is_some() { Vec::new() } else { decided.rewritten_by },
             approval: finding.approval.clone(),
             skip_host_prompt: finding.skip_host_prompt,
             policy: Arc::clone(ruleset.digest()),
             mode: ruleset.settings().mode,
             would,
-            votes: decided.votes,
+            votes: Arc::new(decided.votes),
             us: decided.us,
         };
         if would.is_some() {
-            for cast in &mut decision.votes {
+            for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
         }
@@ -308,12 +303,19 @@ impl Gate {
     }
 
     /// `key`: under which the call has reserved something.
-    fn ruling(&self, event: Event, decision: Decision, key: Option<CallKey>) -> Ruling {
+    fn ruling(
+        &self,
+        event: Event,
+        decision: Decision,
+        key: Option<CallKey>,
+        shown: ShownArguments,
+    ) -> Ruling {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
             decision: decision.event_id.clone(),
             key,
+            shown,
             since: decision.at,
             may_have_run: false,
             event,
@@ -330,7 +332,7 @@ impl Gate {
 
     /// Mode off: nothing is looked at, nothing is recorded.
     fn untouched(&self, ruleset: &Ruleset, event: Event) -> Ruling {
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let permit = Permit::new(event.payload, Ticket::new(None, &self.abandoned));
         Ruling { decision, passage: Passage::Open(permit) }
@@ -342,10 +344,11 @@ impl Gate {
     }
 
     fn refuse_unrecorded(&self, ruleset: &Ruleset, event: Event) -> Ruling {
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let decision = unrecorded(decision, &event);
-        self.ruling(event, decision, None)
+        let shown = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
+        self.ruling(event, decision, None, shown)
     }
 
     async fn refuse_without_state(
@@ -355,7 +358,7 @@ impl Gate {
         error: StateError,
     ) -> Ruling {
         let finding = stateless(&error);
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         self.conclude(ruleset, event, &SessionView::default(), decided, finding).await
     }
 
@@ -367,13 +370,14 @@ impl Gate {
         aborted: &Aborted,
     ) -> Ruling {
         let finding = ended(aborted);
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
         let record = self.decision_record(&event, session, &decision, &[]);
+        let shown = record.arguments.clone();
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
-        self.ruling(event, decision, None)
+        self.ruling(event, decision, None, shown)
     }
 }
 
@@ -398,24 +402,22 @@ pub(super) fn ended(aborted: &Aborted) -> Finding {
 pub(super) struct Decided {
     pub(super) payload: Payload,
     pub(super) votes: Vec<crate::trace::Cast>,
-    pub(super) rewritten_by: Vec<Name>,
     pub(super) labels: Vec<Name>,
     pub(super) claimed: bool,
     pub(super) us: u32,
-    pub(super) key: CallKey,
+    pub(super) at: Timestamp,
 }
 
 impl Decided {
     /// Of an event that no hook saw.
-    fn of(event: &Event) -> Decided {
+    fn of(event: &Event, at: Timestamp) -> Decided {
         Decided {
             payload: event.payload.clone(),
             votes: Vec::new(),
-            rewritten_by: Vec::new(),
             labels: Vec::new(),
             claimed: false,
             us: 0,
-            key: call_key(event),
+            at,
         }
     }
 }

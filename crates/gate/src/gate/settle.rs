@@ -15,7 +15,7 @@ use crate::kind::Phase;
 use crate::ledger::LedgerError;
 use crate::payload::{Failure, ModelOutcome, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
 use crate::permit::{OpenCall, Ticket};
-use crate::record::{Record, RecordKind};
+use crate::record::{Record, RecordKind, ShownArguments};
 use crate::ruleset::{Mode, Ruleset};
 use crate::session::Session;
 use crate::state::{Aborted, CallKey, Counters, Entry, Settlement, Trace};
@@ -75,8 +75,8 @@ struct Ended {
     event: Event,
     /// The decision it belongs to; none for a call that never came to one.
     decision: Option<EventId>,
-    /// Arguments as asked.
-    asked: Option<Arc<Json>>,
+    /// Its arguments as its record shows them.
+    shown: ShownArguments,
     key: Option<CallKey>,
     handler_us: Option<u64>,
     /// The abort that refused it.
@@ -87,11 +87,11 @@ struct Ended {
 
 impl Ended {
     /// An ending that the gate is told of without a ticket.
-    fn of(event: Event, asked: Option<Arc<Json>>, key: Option<CallKey>) -> Ended {
+    fn of(event: Event, shown: ShownArguments, key: Option<CallKey>) -> Ended {
         Ended {
             event,
             decision: None,
-            asked,
+            shown,
             key,
             handler_us: None,
             aborted: None,
@@ -135,10 +135,11 @@ impl Gate {
         failure: Failure,
     ) -> Settled {
         let result = ToolResult::failure(failure, false);
-        let asked = Some(Arc::clone(&call.arguments));
-        let payload = Payload::ToolError(ToolOutcome { call, result });
+        let asked = Arc::clone(&call.arguments);
+        let payload = ToolOutcome { call: Arc::new(call), result };
         let event = Event::new(Arc::clone(session), payload, self.clock.now());
-        let ended = Ended { is_unjudged: true, ..Ended::of(event, asked, None) };
+        let shown = self.shown_arguments(Some(&asked), &event.payload);
+        let ended = Ended { is_unjudged: true, ..Ended::of(event, shown, None) };
         self.settle_ended(ended).await
     }
 
@@ -164,9 +165,10 @@ impl Gate {
         }
         let key = Some(call_key(&event));
         let asked = event.payload.tool_call().map(|call| Arc::clone(&call.arguments));
+        let shown = self.shown_arguments(asked.as_ref(), &event.payload);
         let id = event.id.clone();
         let payload = event.payload.clone();
-        let ended = Ended::of(event, asked, key);
+        let ended = Ended::of(event, shown, key);
         let settled = self.settle_ended(ended).await;
         let ruleset = self.ruleset();
         settled.decision.unwrap_or_else(|| untouched(&ruleset, id, payload, self.clock.now()))
@@ -179,7 +181,6 @@ impl Gate {
         aborted: Option<Aborted>,
     ) -> Settled {
         let now = self.clock.now();
-        let asked = call.event.payload.part();
         let payload = after_payload(&call.payload, performed);
         let mut event = Event::new(Arc::clone(&call.event.session), payload, now);
         event.tags.clone_from(&call.event.tags);
@@ -187,7 +188,7 @@ impl Gate {
         self.settle_ended(Ended {
             event,
             decision: Some(call.decision),
-            asked,
+            shown: call.shown,
             key: call.key,
             handler_us,
             aborted,
@@ -216,11 +217,10 @@ impl Gate {
         let decided = Decided {
             payload: chain.current,
             votes: chain.votes,
-            rewritten_by: chain.rewritten_by,
             labels: Vec::new(),
             claimed: false,
             us: u32::try_from(us).unwrap_or(u32::MAX),
-            key: call_key(&ended.event),
+            at: chain.now,
         };
         let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
         let record = self.outcome_record(&ended, &session, &decision, &labels);
@@ -293,15 +293,13 @@ impl Gate {
         dry: bool,
     ) -> Decision {
         let event = &ended.event;
-        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, self.clock.now());
-        decision.votes = decided.votes;
-        decision.rewritten_by = decided.rewritten_by;
+        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, decided.at);
+        decision.votes = Arc::new(decided.votes);
         decision.us = decided.us;
         if dry {
             decision.would = Some(finding.verdict);
             decision.payload = event.payload.clone();
-            decision.rewritten_by = Vec::new();
-            for cast in &mut decision.votes {
+            for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
         } else if !finding.goes_through() {
@@ -321,8 +319,11 @@ impl Gate {
         let dry = ruleset.settings().mode == Mode::DryRun;
         let session = &ended.event.session;
         let refused = is_refused(&ended.event.payload);
-        let call = super::records::fingerprint(&ended.event.payload);
-        let call = call.filter(|_| ruleset.needs_repeats()).map(|call| (call, refused));
+        let call = if ruleset.needs_repeats() {
+            super::records::fingerprint(&ended.event.payload).map(|call| (call, refused))
+        } else {
+            None
+        };
         let labels = if dry { Vec::new() } else { labels };
         if call.is_some() || !labels.is_empty() {
             let trace = Trace { count: Counters::default(), labels, call };
@@ -353,6 +354,7 @@ impl Gate {
         }
         let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
         self.describe_call(&mut record, &call.event, &call.payload);
+        record.arguments = call.shown.clone();
         record.decision = Some(call.decision.clone());
         (record.executed, record.ok) =
             if executed { (None, None) } else { (Some(false), Some(false)) };
@@ -368,10 +370,10 @@ impl Gate {
         decision: &Decision,
         labels: &[crate::event::Name],
     ) -> Record {
-        let now = self.clock.now();
-        let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
+        let at = decision.at;
+        let mut record = Record::new(EventId::made(at), at, RecordKind::Outcome);
         self.describe_call(&mut record, &ended.event, &ended.event.payload);
-        self.describe_arguments(&mut record, ended.asked.as_ref(), &ended.event.payload);
+        record.arguments = ended.shown.clone();
         self.describe_decision(&mut record, decision, session);
         let (executed, ok, usage) = ending_of(&ended.event.payload);
         record.decision.clone_from(&ended.decision);
@@ -404,13 +406,12 @@ fn untouched(
         hook: None,
         payload,
         result: None,
-        rewritten_by: Vec::new(),
         approval: None,
         skip_host_prompt: false,
         policy: Arc::clone(ruleset.digest()),
         mode: ruleset.settings().mode,
         would: None,
-        votes: Vec::new(),
+        votes: Arc::default(),
         us: 0,
     }
 }
@@ -439,16 +440,17 @@ fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
     decision.payload = match &event.payload {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
             let result = ToolResult::failure(failure, outcome.result.executed);
-            Payload::ToolError(ToolOutcome { call: outcome.call.clone(), result })
+            ToolOutcome { call: Arc::clone(&outcome.call), result }.into()
         }
-        Payload::PostModel(outcome) => Payload::PostModel(ModelOutcome {
-            call: outcome.call.clone(),
+        Payload::PostModel(outcome) => ModelOutcome {
+            call: Arc::clone(&outcome.call),
             reply: Arc::default(),
             ok: false,
             executed: outcome.executed,
             error: Some(failure),
             usage: outcome.usage,
-        }),
+        }
+        .into(),
         other @ (Payload::AgentStart(_)
         | Payload::PromptBuild(_)
         | Payload::MemoryLoad(_)
@@ -478,26 +480,26 @@ fn after_payload(ran: &Payload, performed: Performed) -> Payload {
     };
     match (ran, performed) {
         (Payload::PreTool(call), Performed::Tool(result)) => {
-            let ok = result.ok;
-            let outcome = ToolOutcome { call: call.clone(), result };
-            if ok { Payload::PostTool(outcome) } else { Payload::ToolError(outcome) }
+            ToolOutcome { call: Arc::clone(call), result }.into()
         }
         (Payload::PreModel(call), Performed::Model(result)) => {
             let ModelResult { ok, reply, error, executed, usage } = result;
-            let call = call.clone();
-            Payload::PostModel(ModelOutcome { call, reply, ok, executed, error, usage })
+            let call = Arc::clone(call);
+            ModelOutcome { call, reply, ok, executed, error, usage }.into()
         }
-        (Payload::PreModel(call), Performed::Tool(_)) => Payload::PostModel(ModelOutcome {
-            call: call.clone(),
+        (Payload::PreModel(call), Performed::Tool(_)) => ModelOutcome {
+            call: Arc::clone(call),
             executed: true,
             error: Some(mistaken()),
             ..ModelOutcome::default()
-        }),
+        }
+        .into(),
         // Only calls have tickets, so what is left is a tool call.
-        (ran, _) => Payload::ToolError(ToolOutcome {
-            call: ran.tool_call().cloned().unwrap_or_default(),
+        (ran, _) => ToolOutcome {
+            call: Arc::new(ran.tool_call().cloned().unwrap_or_default()),
             result: ToolResult::failure(mistaken(), true),
-        }),
+        }
+        .into(),
     }
 }
 

@@ -1,0 +1,158 @@
+//! Gated and ungated dispatch: one body, before two different gates.
+//!
+//! A call is checked, decided, performed with its permit and settled; the settled result is what the
+//! model sees. `Gated` does so before a gate that you bring. `Ungated` does the very same before a
+//! gate of its own that is off, so that "no gate" is a word in the code that builds the agent, and
+//! nothing else changes: not the loop, not a tool, not the batch.
+
+use crate::actor::Actor;
+use crate::dispatch::{Dispatch, Dispatched, Fate};
+use crate::registry::{Declaration, Tools, failure};
+use std::sync::Arc;
+use tollgate_gate::{
+    Aborted, Clock, Code, Gate, HookError, Passage, Payload, Performed, Permit, Session, Settled,
+    Soon, ToolCall, ToolResult,
+};
+
+/// Tools whose every call passes a gate.
+#[derive(Debug)]
+pub struct Gated<R> {
+    tools: R,
+    actor: Actor,
+}
+
+impl<R: Tools> Gated<R> {
+    /// Puts `tools` behind `gate`, in the hands of `session`.
+    pub fn new(tools: R, gate: Arc<Gate>, session: Session) -> Gated<R> {
+        Gated { tools, actor: Actor::gated(gate, session) }
+    }
+
+    /// Puts `tools` behind the gate of an actor that there is already. As bare as the actor is.
+    pub(crate) fn of(tools: R, actor: Actor) -> Gated<R> {
+        Gated { tools, actor }
+    }
+
+    /// Who acts: for the model gateway and the loop of the same agent.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+}
+
+/// Tools that nothing governs.
+#[derive(Debug)]
+pub struct Ungated<R>(Gated<R>);
+
+impl<R: Tools> Ungated<R> {
+    /// Dispatches to `tools` without any hook, limit or record.
+    ///
+    /// # Errors
+    /// [`HookError`] if the gate that is off cannot be built.
+    pub fn new(tools: R, clock: Arc<dyn Clock>, session: Session) -> Result<Ungated<R>, HookError> {
+        Ok(Ungated(Gated { tools, actor: Actor::bare(clock, session)? }))
+    }
+
+    /// Who acts: for the model gateway and the loop of the same agent.
+    pub fn actor(&self) -> &Actor {
+        &self.0.actor
+    }
+}
+
+impl<R: Tools> Dispatch for Gated<R> {
+    fn declarations(&self) -> Vec<&Declaration> {
+        self.tools.declarations()
+    }
+
+    fn is_read_only(&self, tool: &str) -> bool {
+        self.tools.declaration(tool).is_some_and(|declaration| declaration.read_only)
+    }
+
+    fn dispatch(&self, call: ToolCall) -> Soon<'_, Dispatched> {
+        Soon::later(async move {
+            let asked = call.clone();
+            match self.pass(call).await {
+                Some(settled) => self.told(asked, settled),
+                None => self.dropped(asked),
+            }
+        })
+    }
+}
+
+impl<R: Tools> Dispatch for Ungated<R> {
+    fn declarations(&self) -> Vec<&Declaration> {
+        self.0.declarations()
+    }
+
+    fn is_read_only(&self, tool: &str) -> bool {
+        self.0.is_read_only(tool)
+    }
+
+    fn dispatch(&self, call: ToolCall) -> Soon<'_, Dispatched> {
+        self.0.dispatch(call)
+    }
+}
+
+impl<R: Tools> Gated<R> {
+    /// The whole way of a call; `None` when the session ended while it ran.
+    async fn pass(&self, call: ToolCall) -> Option<Settled> {
+        let gate = self.actor.gate();
+        if let Err(failure) = self.tools.check(&call) {
+            return Some(gate.settle_unjudged(self.actor.session(), call, failure).await);
+        }
+        let tags = self.tools.declaration(&call.tool).map(|it| it.tags.clone()).unwrap_or_default();
+        let event = self.actor.event(Payload::PreTool(call)).with_tags(tags);
+        match gate.decide(event).await.passage {
+            Passage::Closed(closed) => Some(gate.settle_closed(closed).await),
+            Passage::Open(permit) => self.perform(permit).await,
+        }
+    }
+
+    async fn perform(&self, permit: Permit) -> Option<Settled> {
+        let gate = self.actor.gate();
+        let (ticket, result) = if let Some(aborted) = self.actor.aborted() {
+            // A sibling ended the session between this decision and its effect.
+            let (payload, ticket) = permit.redeem();
+            let tool = payload.subject().unwrap_or_default().into();
+            let message = ended_text(&aborted, "this call did not run");
+            let failure = failure(&tool, Code::SessionAborted, &message);
+            (ticket, ToolResult::failure(failure, false))
+        } else {
+            // Dropping the effect drops its ticket: the gate records the outcome as unknown.
+            self.actor.unless_ended(self.tools.perform(permit, &self.actor)).await?
+        };
+        Some(gate.settle(ticket, Performed::Tool(result)).await)
+    }
+
+    fn told(&self, asked: ToolCall, settled: Settled) -> Dispatched {
+        self.actor.note(settled.aborted.as_ref());
+        let result = match settled.performed {
+            Performed::Tool(result) => result,
+            Performed::Model(_) => {
+                let message = "the gate settled this call as a model call";
+                ToolResult::failure(failure(&asked.tool, Code::ToolError, message), false)
+            }
+        };
+        let aborted = settled.aborted.or_else(|| self.actor.aborted().map(unshared));
+        let ToolCall { tool, call_id, .. } = asked;
+        Dispatched { tool, call_id, result, fate: Fate::Known, aborted }
+    }
+
+    fn dropped(&self, asked: ToolCall) -> Dispatched {
+        let aborted = self.actor.aborted().map(unshared);
+        let message = match &aborted {
+            Some(aborted) => ended_text(aborted, "what came of this call is not known"),
+            None => "what came of this call is not known".to_owned(),
+        };
+        let failure = failure(&asked.tool, Code::SessionAborted, &message);
+        let ToolCall { tool, call_id, .. } = asked;
+        let result = ToolResult::failure(failure, true);
+        Dispatched { tool, call_id, result, fate: Fate::Unknown, aborted }
+    }
+}
+
+fn unshared(aborted: Arc<Aborted>) -> Aborted {
+    Arc::unwrap_or_clone(aborted)
+}
+
+fn ended_text(aborted: &Aborted, so: &str) -> String {
+    format!("the session was ended ({}); {so}", aborted.code)
+}
