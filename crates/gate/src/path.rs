@@ -339,8 +339,7 @@ mod tests {
     #[test]
     fn paths_reach_into_results() {
         let result = ToolResult::success(Json::read(br#"{"rows":[1,2]}"#).unwrap());
-        let outcome = ToolOutcome { call: ToolCall::default(), result };
-        let payload = Payload::PostTool(outcome);
+        let payload = Payload::from(ToolOutcome { call: ToolCall::default().into(), result });
         assert_eq!(values("payload.result.content.rows.*", &payload), ["1", "2"]);
         assert_eq!(values("payload.result.ok", &payload), ["true"]);
         assert_eq!(values("payload.result.*", &payload).len(), 4);
