@@ -42,8 +42,9 @@ fn work(disk: &SimulatedDisk) -> u64 {
             number += 1;
             bodies.push(body(number).as_bytes());
         }
-        let leave = if next(&mut random) % 3 == 0 { Leave::Written } else { Leave::Synced };
-        let writer = if next(&mut random) % 2 == 0 { &mut one } else { &mut two };
+        let leave =
+            if next(&mut random).is_multiple_of(3) { Leave::Written } else { Leave::Synced };
+        let writer = if next(&mut random).is_multiple_of(2) { &mut one } else { &mut two };
         if writer.commit(&bodies, leave).is_err() {
             return answered;
         }
@@ -72,8 +73,7 @@ fn numbers(disk: &SimulatedDisk) -> Vec<u64> {
         assert_eq!(*segment, seq + 1);
         let file = disk.open(&segment_name(*segment), OpenHow::Existing).unwrap();
         let bytes = read_range(&*file, 0, file.len().unwrap()).unwrap();
-        let data =
-            bytes.windows(2).position(|pair| is_blank(pair)).map_or(bytes.len(), |at| at + 1);
+        let data = bytes.windows(2).position(is_blank).map_or(bytes.len(), |at| at + 1);
         assert!(is_blank(&bytes[data..]));
         assert!(at + 1 == segments.len() || data == bytes.len(), "a sealed segment is trimmed");
         for text in bytes[..data].split(|byte| *byte == b'\n').filter(|text| !is_blank(text)) {

@@ -163,7 +163,7 @@ fn keeps_sector(keeps: Keeps, random: &mut u64, at: u64, count: u64) -> bool {
         Keeps::Everything => true,
         Keeps::NotTheFirst => at > 0,
         Keeps::NotTheLast => at + 1 < count,
-        Keeps::Some(_) => next(random) % 2 == 0,
+        Keeps::Some(_) => next(random).is_multiple_of(2),
     }
 }
 
