@@ -1,1 +1,3 @@
-//! Under construction.
+//! The actions of a policy, and policy files turned into rulesets.
+
+pub mod actions;
