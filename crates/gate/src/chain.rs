@@ -114,6 +114,16 @@ impl<'g> Chain<'g> {
         votes.fold(Joined::default(), Joined::join)
     }
 
+    /// The hook at a place.
+    pub(crate) fn hook(&self, place: u32) -> Option<&'g Hook> {
+        self.ruleset.placed().get(place as usize).map(|placed| &placed.hook)
+    }
+
+    /// The hook of an entry of `votes`.
+    pub(crate) fn hook_of_entry(&self, entry: usize) -> Option<&'g Hook> {
+        self.places.get(entry).and_then(|place| self.hook(*place))
+    }
+
     /// Counts what each hook did; called once the trace is final.
     pub(crate) fn count(&self) {
         for (cast, place) in self.votes.iter().zip(&self.places) {

@@ -7,6 +7,7 @@ use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
 use crate::gate::settle::ModelResult;
+use crate::hook::Hook;
 use crate::kind::{EventKind, Phase};
 use crate::payload::{Failure, Payload, ToolResult};
 use crate::permit::{OpenCall, Permit, Ticket};
@@ -79,12 +80,20 @@ impl Finding {
     pub(super) fn goes_through(&self) -> bool {
         self.verdict == Verdict::Allow
     }
-}
 
-impl From<&Exceeded> for Finding {
-    fn from(exceeded: &Exceeded) -> Finding {
+    /// A claim that could not be reserved, in the words of its hook where it has its own. The
+    /// limit's words then are for the person.
+    fn exceeded(exceeded: &Exceeded, claimant: Option<&Hook>) -> Finding {
+        let mut refusal = claimant.and_then(|hook| hook.handler.exceeded()).cloned();
+        let own = refusal.get_or_insert_default();
+        if own.reason.is_empty() {
+            own.reason = Arc::clone(&exceeded.reason);
+        } else if own.remedy.is_none() {
+            own.remedy = Some(Arc::clone(&exceeded.reason));
+        }
+        own.code.get_or_insert_with(|| exceeded.code.clone());
         let hook = Some(Name::clone(&exceeded.hook));
-        Finding::refuse(exceeded.code.clone(), Arc::clone(&exceeded.reason), hook)
+        Finding { verdict: Verdict::Deny, hook, refusal, ..Finding::allow() }
     }
 }
 
@@ -178,7 +187,9 @@ impl Gate {
         match answer {
             Ok(Ok(())) => finding,
             Ok(Err(exceeded)) if finding.goes_through() => {
-                let denied = Finding::from(&exceeded);
+                let claimant = chain.claims.iter().find(|(_, claim)| claim.hook == exceeded.hook);
+                let denied =
+                    Finding::exceeded(&exceeded, claimant.and_then(|(p, _)| chain.hook(*p)));
                 mark(chain, &exceeded.hook, &denied);
                 denied
             }
@@ -192,8 +203,9 @@ impl Gate {
     async fn look_at_dry_claims(&self, chain: &mut Chain<'_>) {
         for (entry, claim) in std::mem::take(&mut chain.dry_claims) {
             let answer = self.state.peek(std::slice::from_ref(&claim), chain.now).await;
+            let hook = chain.hook_of_entry(entry);
             if let (Ok(Err(exceeded)), Some(cast)) = (answer, chain.votes.get_mut(entry)) {
-                cast.vote = Finding::from(&exceeded).refusal.map(Vote::Deny);
+                cast.vote = Finding::exceeded(&exceeded, hook).refusal.map(Vote::Deny);
             }
         }
     }

@@ -191,9 +191,9 @@ fn the_model_hears_code_hook_and_record_and_never_the_remedy() {
     let ruling = rig.decide(call("deploy", "{}"));
     assert_eq!(ruling.decision.remedy.as_deref(), Some("ask ops to lift no-prod"));
 
-    let broken = Rig::of([judge("broken", |_| panic!("token abc in line 7"))]);
+    let broken = Rig::of([judge("broken", |_| panic!("token xyzzy in line 7"))]);
     let settled = broken.run(call("t", "{}"));
-    assert!(!failure(&settled).message.contains("abc"));
+    assert!(!failure(&settled).message.contains("xyzzy"));
     assert!(failure(&settled).message.contains("broken"));
 }
 

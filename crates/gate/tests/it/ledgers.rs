@@ -134,6 +134,48 @@ fn a_result_that_cannot_be_recorded_is_withheld() {
 }
 
 #[test]
+fn an_outcome_that_could_not_be_written_is_written_once_the_ledger_is_back() {
+    for durability in [Durability::BeforeEffect, Durability::Buffered] {
+        let (rig, ledger) = breakable([], durability);
+        let Passage::Open(permit) = rig.decide(call("t", "{}")).passage else { panic!() };
+        let (_, ticket) = permit.redeem();
+        ledger.broken.store(true, Ordering::Relaxed);
+        let performed = Performed::Tool(ToolResult::success("plain"));
+        drop(block_on(rig.gate.settle(ticket, performed)));
+        ledger.broken.store(false, Ordering::Relaxed);
+        rig.run(call("t", "{}"));
+        let records = ledger.records.lock().unwrap();
+        let outcomes = records.iter().filter(|(record, _)| record.kind == RecordKind::Outcome);
+        assert_eq!(outcomes.count(), 2);
+    }
+}
+
+#[test]
+fn a_settling_that_is_cancelled_leaves_an_outcome_all_the_same() {
+    let never = tollgate_gate::asynchronous(|_| {
+        Box::pin(async {
+            std::future::pending::<()>().await;
+            Ok(Opinion::none())
+        })
+    });
+    let slow = tollgate_gate::Hook::new("slow", EventKind::PostTool, Roles::WATCH, never);
+    let rig = Rig::of([slow]);
+    let Passage::Open(permit) = rig.decide(call("t", "{}")).passage else { panic!() };
+    let (_, ticket) = permit.redeem();
+    {
+        use std::future::Future as _;
+        let performed = Performed::Tool(ToolResult::success("plain"));
+        let mut settling = std::pin::pin!(rig.gate.settle(ticket, performed));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(settling.as_mut().poll(&mut cx).is_pending());
+    }
+    block_on(rig.gate.flush()).unwrap();
+    let outcomes = rig.records(RecordKind::Outcome);
+    assert_eq!(outcomes.len(), 1);
+    assert!(outcomes[0].is_unknown_outcome());
+}
+
+#[test]
 fn buffered_goes_on_without_a_ledger() {
     let (rig, ledger) = breakable([], Durability::Buffered);
     ledger.broken.store(true, Ordering::Relaxed);

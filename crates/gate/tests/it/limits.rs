@@ -44,7 +44,7 @@ fn calls_that_share_an_id_do_not_share_a_reservation() {
     let rig = Rig::of([limiting("k", count(2))]);
     let with_id = || {
         let call = ToolCall::new("t", crate::rig::json("{}")).with_call_id("c1");
-        Event::new(session("s1"), Payload::PreTool(call), crate::rig::start())
+        Event::new(session("s1"), Payload::from(call), crate::rig::start())
     };
     let open: Vec<_> = (0..4).map(|_| rig.decide(with_id())).collect();
     assert_eq!(open.iter().filter(|ruling| is_open(ruling)).count(), 2);

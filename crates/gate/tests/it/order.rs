@@ -133,7 +133,7 @@ fn no_rewrite_and_an_empty_object_differ() {
     let empty = Rig::of([rewriter("empty", "{}")]);
     let ruling = empty.decide(call("t", r#"{"a":1}"#));
     assert_eq!(running(&ruling).unwrap(), "{}");
-    assert_eq!(ruling.decision.rewritten_by, ["empty".into()]);
+    assert!(ruling.decision.rewritten_by().map(|hook| &**hook).eq(["empty"]));
 }
 
 #[test]

@@ -8,11 +8,12 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use tollgate_gate::path::Path;
 use tollgate_gate::{
     Allowance, Answer, DryRun, Event, EventKind, HandlerError, Hook, Joined, Json, Matcher, Mode,
-    Name, OnFailure, Opinion, Passage, Path, Patterns, Payload, Performed, Question, Rank,
-    RecordKind, Refusal, Resolution, Roles, Session, SessionView, Settings, Subject, ToolCall,
-    ToolResult, Verdict, Vote,
+    Name, OnFailure, Opinion, Passage, Patterns, Payload, Performed, Question, Rank, RecordKind,
+    Refusal, Resolution, Roles, Session, SessionView, Settings, Subject, ToolCall, ToolResult,
+    Verdict, Vote,
 };
 
 fn votes() -> impl Strategy<Value = Vote> {
@@ -252,7 +253,7 @@ proptest! {
         let rig = rig_of(&plans, &Judged::default(), settings);
         let ruling = rig.decide(call_with(n));
         prop_assert_eq!(running(&ruling), Some(format!("{{\"n\":{n}}}")));
-        prop_assert!(ruling.decision.rewritten_by.is_empty());
+        prop_assert!(ruling.decision.rewritten_by().next().is_none());
         prop_assert!(ruling.decision.votes.iter().all(|cast| cast.dry_run));
     }
 
@@ -315,11 +316,11 @@ fn events() -> impl Strategy<Value = Event> {
                 0 | 1 => {
                     let arguments = json(&format!("{{\"x\":{:?}}}", &*x));
                     let call = ToolCall { server, ..ToolCall::new(subject, arguments) };
-                    Payload::PreTool(call)
+                    Payload::from(call)
                 }
                 _ => {
                     let request = json(&format!("{{\"model\":{:?},\"messages\":[]}}", &*subject));
-                    Payload::PreModel(tollgate_gate::payload::ModelCall {
+                    Payload::from(tollgate_gate::payload::ModelCall {
                         request: Arc::new(request),
                         ..Default::default()
                     })

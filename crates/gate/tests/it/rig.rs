@@ -114,7 +114,7 @@ pub(crate) fn call(tool: &str, arguments: &str) -> Event {
 
 pub(crate) fn call_of(session: &Arc<Session>, tool: &str, arguments: &str) -> Event {
     let call = ToolCall::new(tool, json(arguments));
-    Event::new(Arc::clone(session), Payload::PreTool(call), start())
+    Event::new(Arc::clone(session), Payload::from(call), start())
 }
 
 pub(crate) fn event(kind: EventKind, payload: &str) -> Event {

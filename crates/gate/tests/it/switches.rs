@@ -163,7 +163,7 @@ fn nothing_dry_changes_anything() {
             let ruling = rig.decide(call("t", r#"{"a":1}"#));
             assert_eq!(running(&ruling).unwrap(), r#"{"a":1}"#);
             assert_eq!(ruling.decision.verdict, Verdict::Allow);
-            assert_eq!(ruling.decision.rewritten_by, []);
+            assert_eq!(ruling.decision.rewritten_by().next(), None);
             assert!(ruling.decision.votes.iter().all(|cast| cast.dry_run && cast.rewrote));
             let settled = rig.run(call("t", r#"{"a":1}"#));
             assert_eq!(tool_result(&settled).content.as_str(), Some("done"));
@@ -193,7 +193,7 @@ fn mode_dry_run_records_what_enforcing_would_have_decided() {
     let record = &rig.records(RecordKind::Decision)[0];
     assert_eq!((record.would, record.verdict), (Some(Verdict::Deny), Some(Verdict::Allow)));
     assert_eq!(record.mode, Some(Mode::DryRun));
-    assert_eq!(record.ran, None);
+    assert_eq!(record.arguments.ran, None);
 }
 
 #[test]

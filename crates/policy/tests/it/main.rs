@@ -1,0 +1,9 @@
+//! The face of this crate, tested from outside: actions, files and conditions through a gate.
+
+mod actions;
+mod language;
+mod when_cost;
+mod when_docs;
+mod when_events;
+mod when_fuzz;
+mod when_oracle;
