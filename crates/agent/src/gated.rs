@@ -10,8 +10,8 @@ use crate::dispatch::{Dispatch, Dispatched, Fate};
 use crate::registry::{Declaration, Tools, failure};
 use std::sync::Arc;
 use tollgate_gate::{
-    Aborted, Clock, Code, Gate, HookError, Passage, Payload, Performed, Permit, Session, Settled,
-    Soon, ToolCall, ToolResult,
+    Aborted, Clock, Code, Gate, HookError, Passage, Performed, Permit, Session, Settled, Soon,
+    ToolCall, ToolResult,
 };
 
 /// Tools whose every call passes a gate.
@@ -99,7 +99,7 @@ impl<R: Tools> Gated<R> {
             return Some(gate.settle_unjudged(self.actor.session(), call, failure).await);
         }
         let tags = self.tools.declaration(&call.tool).map(|it| it.tags.clone()).unwrap_or_default();
-        let event = self.actor.event(Payload::PreTool(call)).with_tags(tags);
+        let event = self.actor.event(call.into()).with_tags(tags);
         match gate.decide(event).await.passage {
             Passage::Closed(closed) => Some(gate.settle_closed(closed).await),
             Passage::Open(permit) => self.perform(permit).await,

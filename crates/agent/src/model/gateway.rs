@@ -63,7 +63,7 @@ impl ModelGateway {
             ..ModelCall::default()
         };
         let gate = self.actor.gate();
-        let event = self.actor.event(Payload::PreModel(call));
+        let event = self.actor.event(call.into());
         let settled = match gate.decide(event).await.passage {
             Passage::Closed(closed) => gate.settle_closed(closed).await,
             Passage::Open(permit) => match self.perform_unless_ended(permit).await {

@@ -1,0 +1,392 @@
+//! The ledger on disk.
+//!
+//! Many callers, one committing thread: while it waits for the disk, what comes in gathers to the
+//! next batch, so that one sync serves all who wait. A short-lived process that appends a record or
+//! two needs no thread and no hand-over: there the caller commits ([`Committer::Caller`]).
+//!
+//! After any write error the ledger is closed: what the disk did with a failed sync cannot be known,
+//! and trying again would hide it. Every later append is refused with the first error.
+
+use crate::batch::{Answer, Bodies, Outcome, Waiting};
+use crate::error::StoreError;
+use crate::folder::Folder;
+use crate::limits::{
+    BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, QUEUE_BYTES_MAX, RECORD_BYTES_MAX,
+    SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
+};
+use crate::writer::{Leave, Writer};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tollgate_gate::{Clock, Durability, Ledger, LedgerError, Record, Soon};
+
+/// Who writes to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committer {
+    /// A thread of the ledger: for programs that live on and have many callers. It starts with the
+    /// first record.
+    Thread,
+    /// Whoever appends, before it gets its answer: for processes that append a record or two.
+    Caller,
+}
+
+/// How the ledger is kept.
+#[derive(Clone)]
+pub struct LedgerOptions {
+    /// The time, for records that the ledger itself writes.
+    pub clock: Arc<dyn Clock>,
+    /// Who writes to the disk.
+    pub committer: Committer,
+    /// Data in a segment, in bytes, from which on the next one is begun; at most
+    /// [`SEGMENT_BYTES_MAX_ALLOWED`].
+    pub segment_bytes_max: u64,
+}
+
+impl LedgerOptions {
+    /// A committing thread, and segments of [`SEGMENT_BYTES_MAX`].
+    pub fn new(clock: Arc<dyn Clock>) -> LedgerOptions {
+        LedgerOptions { clock, committer: Committer::Thread, segment_bytes_max: SEGMENT_BYTES_MAX }
+    }
+}
+
+/// What a ledger has done since it was opened by this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LedgerStats {
+    /// Records that were written.
+    pub records: u64,
+    /// Batches that they were written in.
+    pub batches: u64,
+    /// Syncs.
+    pub syncs: u64,
+    /// Buffered records that a crash would lose now.
+    pub at_risk: u64,
+    /// Buffered records that were answered for and then could not be written, or are not known to be
+    /// on disk because a write failed.
+    pub lost: u64,
+}
+
+/// The ledger on disk: a folder of segment files.
+pub struct FileLedger {
+    shared: Arc<Shared>,
+    committer: Committer,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    /// Locked after `queue` is released, never before it is taken.
+    writer: Mutex<Writer>,
+}
+
+struct Queue {
+    waiting: VecDeque<Batch>,
+    bytes: usize,
+    /// The thread has been started.
+    started: bool,
+    closing: bool,
+    failed: Option<String>,
+    stats: LedgerStats,
+}
+
+struct Batch {
+    bodies: Bodies,
+    buffered: u64,
+    leave: Leave,
+    answer: Arc<Answer>,
+}
+
+impl FileLedger {
+    /// Opens the ledger in this folder, or makes it; repairs what a crash has left at its end.
+    ///
+    /// # Errors
+    /// [`StoreError`]: a folder that is not safe, files that cannot be read or written, a ledger that
+    /// is damaged or held by another process for too long.
+    pub fn open(folder: &Path, options: LedgerOptions) -> Result<FileLedger, StoreError> {
+        let disk = Box::new(Folder::open(folder)?);
+        let bytes_max = options.segment_bytes_max.min(SEGMENT_BYTES_MAX_ALLOWED);
+        let writer = Writer::open(disk, options.clock, bytes_max)?;
+        Ok(FileLedger::over(writer, options.committer))
+    }
+
+    pub(crate) fn over(writer: Writer, committer: Committer) -> FileLedger {
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            started: false,
+            closing: false,
+            failed: None,
+            stats: LedgerStats::default(),
+        };
+        let shared =
+            Shared { queue: Mutex::new(queue), filled: Condvar::new(), writer: Mutex::new(writer) };
+        FileLedger { shared: Arc::new(shared), committer, thread: Mutex::new(None) }
+    }
+
+    /// What this process has done with it.
+    pub fn stats(&self) -> LedgerStats {
+        self.shared.queue().stats
+    }
+
+    /// Blocks until everything that was appended so far is on disk.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it could not be written.
+    pub fn flush(&self) -> Result<(), LedgerError> {
+        match self.committer {
+            Committer::Thread => {
+                let mut queue = self.shared.queue();
+                let answer = queue.join(&[], Durability::BeforeEffect)?;
+                let started = std::mem::replace(&mut queue.started, true);
+                drop(queue);
+                self.wake(started)?;
+                answer.wait()
+            }
+            Committer::Caller => self.shared.commit(&Batch::empty()),
+        }
+    }
+
+    fn append_body(&self, body: &[u8], durability: Durability) -> Soon<'static, Outcome> {
+        match self.committer {
+            Committer::Caller => {
+                let bodies = Bodies::of(body.to_vec());
+                Soon::now(self.shared.commit(&Batch { bodies, ..Batch::empty() }))
+            }
+            Committer::Thread => self.hand_over(body, durability),
+        }
+    }
+
+    fn hand_over(&self, body: &[u8], durability: Durability) -> Soon<'static, Outcome> {
+        let mut queue = self.shared.queue();
+        let is_first = queue.waiting.is_empty();
+        // While a crash could lose as much as it may, a buffered record waits like any other.
+        let at_once =
+            durability == Durability::Buffered && queue.stats.at_risk < BUFFERED_RECORDS_MAX;
+        let durability = if at_once { Durability::Buffered } else { Durability::BeforeEffect };
+        let answer = match queue.join(body, durability) {
+            Ok(answer) => answer,
+            Err(error) => return Soon::now(Err(error)),
+        };
+        let started = std::mem::replace(&mut queue.started, true);
+        drop(queue);
+        if is_first && let Err(error) = self.wake(started) {
+            return Soon::now(Err(error));
+        }
+        if at_once { Soon::now(Ok(())) } else { Soon::later(Waiting::new(answer)) }
+    }
+
+    /// Wakes the committing thread, which starts with the first record.
+    fn wake(&self, started: bool) -> Result<(), LedgerError> {
+        if started {
+            self.shared.filled.notify_one();
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new()
+            .name("tollgate-ledger".into())
+            .spawn(move || shared.run())
+            .map_err(|error| StoreError::io("start", "the committing thread", error))
+            .map_err(|error| self.shared.give_up(&error))?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+}
+
+impl Ledger for FileLedger {
+    fn append(&self, record: Record, durability: Durability) -> Soon<'_, Result<(), LedgerError>> {
+        let body = match serde_json::to_vec(&record) {
+            Ok(body) if body.len() <= RECORD_BYTES_MAX => body,
+            Ok(body) => {
+                let error = StoreError::RecordTooLarge { bytes: body.len(), max: RECORD_BYTES_MAX };
+                return Soon::now(Err(storage(&error)));
+            }
+            Err(error) => {
+                return Soon::now(Err(storage(&StoreError::NoJson(error.to_string()))));
+            }
+        };
+        self.append_body(&body, durability)
+    }
+}
+
+impl Drop for FileLedger {
+    /// Writes what waits, and ends the thread.
+    fn drop(&mut self) {
+        self.shared.queue().closing = true;
+        self.shared.filled.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic of the thread was its own end; there is nobody to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Batch {
+    fn empty() -> Batch {
+        Batch {
+            bodies: Bodies::default(),
+            buffered: 0,
+            leave: Leave::Synced,
+            answer: Arc::default(),
+        }
+    }
+}
+
+impl Queue {
+    /// Puts a record (none for an empty body) into the batch that is to go next.
+    fn join(&mut self, body: &[u8], durability: Durability) -> Result<Arc<Answer>, LedgerError> {
+        if let Some(failed) = &self.failed {
+            return Err(storage(&StoreError::Closed(failed.clone())));
+        }
+        if self.bytes + body.len() > QUEUE_BYTES_MAX {
+            return Err(storage(&StoreError::QueueFull { max: QUEUE_BYTES_MAX }));
+        }
+        let fits = |batch: &&mut Batch| batch.bodies.bytes() + body.len() <= BATCH_BYTES_MAX;
+        if self.waiting.back_mut().filter(fits).is_none() {
+            self.waiting.push_back(Batch { leave: Leave::Written, ..Batch::empty() });
+        }
+        let Some(batch) = self.waiting.back_mut() else { return Ok(Arc::default()) };
+        if !body.is_empty() {
+            batch.bodies.push(body);
+            self.bytes += body.len();
+        }
+        match durability {
+            Durability::BeforeEffect => batch.leave = Leave::Synced,
+            Durability::Buffered => {
+                batch.buffered += 1;
+                self.stats.at_risk += 1;
+            }
+        }
+        Ok(Arc::clone(&batch.answer))
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The committing thread.
+    fn run(&self) {
+        let mut sync_due = None;
+        while let Some(batch) = self.next(sync_due) {
+            // A panic must not leave callers waiting for ever.
+            let commit = AssertUnwindSafe(|| self.commit(&batch));
+            let outcome = catch_unwind(commit).unwrap_or_else(|_| {
+                Err(self.fail(&StoreError::Closed("the committing thread panicked".into())))
+            });
+            let is_done = outcome.is_err() && self.queue().closing;
+            batch.answer.give(outcome);
+            if is_done {
+                break;
+            }
+            sync_due = match self.queue().stats.at_risk {
+                0 => None,
+                _ => sync_due
+                    .filter(|_| batch.leave == Leave::Written)
+                    .or(Some(Instant::now() + Duration::from_millis(BUFFERED_MS_MAX))),
+            };
+        }
+        // Whoever still waits must hear that nobody commits any more.
+        self.give_up(&StoreError::Closed("the committing thread has ended".into()));
+    }
+
+    /// Closes the ledger and answers all who wait.
+    fn give_up(&self, error: &StoreError) -> LedgerError {
+        let heard = self.fail(error);
+        let waiting = std::mem::take(&mut self.queue().waiting);
+        for batch in waiting {
+            self.count_lost(&batch);
+            batch.answer.give(Err(heard.clone()));
+        }
+        heard
+    }
+
+    /// The next batch; an empty one when a sync is due, none when the ledger is to close.
+    fn next(&self, sync_due: Option<Instant>) -> Option<Batch> {
+        let mut queue = self.queue();
+        loop {
+            let now = Instant::now();
+            let is_due = sync_due.is_some_and(|due| due <= now);
+            if let Some(mut batch) = queue.waiting.pop_front() {
+                queue.bytes = queue.bytes.saturating_sub(batch.bodies.bytes());
+                if is_due || queue.stats.at_risk >= BUFFERED_RECORDS_MAX {
+                    batch.leave = Leave::Synced;
+                }
+                return Some(batch);
+            }
+            if is_due || (queue.closing && sync_due.is_some()) {
+                return Some(Batch::empty());
+            }
+            if queue.closing {
+                return None;
+            }
+            queue = match sync_due {
+                None => self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                Some(due) => {
+                    let waited = self.filled.wait_timeout(queue, due - now);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    fn commit(&self, batch: &Batch) -> Outcome {
+        if let Some(failed) = self.queue().failed.clone() {
+            self.count_lost(batch);
+            return Err(storage(&StoreError::Closed(failed)));
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = match batch.bodies.is_empty() {
+            true => writer.sync(),
+            false => writer.commit(&batch.bodies, batch.leave),
+        };
+        drop(writer);
+        match done {
+            Ok(()) => {
+                let mut queue = self.queue();
+                queue.stats.records += batch.bodies.count();
+                queue.stats.batches += u64::from(!batch.bodies.is_empty());
+                if batch.leave == Leave::Synced {
+                    queue.stats.syncs += 1;
+                    // What joined since this batch was taken is still at risk.
+                    queue.stats.at_risk = queue.waiting.iter().map(|batch| batch.buffered).sum();
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.count_lost(batch);
+                Err(self.fail(&error))
+            }
+        }
+    }
+
+    fn count_lost(&self, batch: &Batch) {
+        let mut queue = self.queue();
+        queue.stats.lost += batch.buffered;
+        queue.stats.at_risk = queue.stats.at_risk.saturating_sub(batch.buffered);
+    }
+
+    /// Closes the ledger, unless the error passes.
+    fn fail(&self, error: &StoreError) -> LedgerError {
+        if !error.is_passing() {
+            let mut queue = self.queue();
+            if queue.failed.is_none() {
+                queue.failed = Some(error.to_string());
+            }
+            // Nobody can say any more which of them are on disk.
+            let waiting: u64 = queue.waiting.iter().map(|batch| batch.buffered).sum();
+            queue.stats.lost += queue.stats.at_risk.saturating_sub(waiting);
+            queue.stats.at_risk = waiting;
+        }
+        storage(error)
+    }
+}
+
+/// What the gate hears.
+fn storage(error: &StoreError) -> LedgerError {
+    LedgerError::Storage(error.to_string())
+}
