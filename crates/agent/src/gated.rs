@@ -102,7 +102,8 @@ impl<R: Tools> Gated<R> {
         let tags = self.tools.declaration(&call.tool).map(|it| it.tags.clone()).unwrap_or_default();
         let event = self.actor.event(Payload::PreTool(Arc::clone(call))).with_tags(tags);
         let Some(ruling) = self.actor.unless_long_ended(gate.decide(event)).await else {
-            // Dropped while a person was asked: it did not run, and that is its outcome.
+            // Dropped while a person was asked: it did not run, and that is its outcome. (Were it
+            // dropped in a ledger that stands still, the gate would note an unknown outcome besides.)
             let failure = self.not_run(&call.tool);
             let call = ToolCall::clone(call);
             return Some(gate.settle_unjudged(self.actor.session(), call, failure).await);

@@ -150,6 +150,29 @@ async fn a_call_that_is_permitted_when_its_session_has_just_ended_does_not_run()
     assert_eq!((outcome.kind, outcome.executed), (RecordKind::Outcome, Some(false)));
 }
 
+#[test]
+fn blocking_work_that_is_dropped_while_it_waits_for_a_thread_never_begins() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let abort = judge("abort", EventKind::PreTool, || Opinion::abort("enough"))
+        .matching(Matcher::tool("last").unwrap());
+    let hold = Declaration::new("hold", "Holds the only thread.", ANYTHING).unwrap().reads_only();
+    let handler = blocking(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        Ok("held".into())
+    });
+    let hold = Tool::new(hold, handler).unwrap();
+    let rig = rig(vec![hold, counted("count", &ran), echo("last", "")], vec![abort]);
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+    let runtime = runtime.unwrap();
+    let calls = ["hold", "count", "last"].map(|tool| call(tool, tool, "{}"));
+    let done = runtime.block_on(rig.tools.dispatch_many(calls.to_vec()));
+    let fates: Vec<_> = done.iter().map(|done| done.fate).collect();
+    assert_eq!(fates, [Fate::Unknown, Fate::Unknown, Fate::Known]);
+    // The thread is free again when this has run on it: behind whatever waited for it before.
+    runtime.block_on(async { tokio::task::spawn_blocking(|| ()).await }).unwrap();
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+}
+
 /// Reaches a person who never answers.
 struct Silence;
 
