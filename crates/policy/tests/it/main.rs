@@ -2,3 +2,13 @@
 
 #[cfg(test)]
 mod actions;
+#[cfg(test)]
+mod actions_allocations;
+#[cfg(test)]
+mod actions_limits;
+#[cfg(test)]
+mod actions_rig;
+#[cfg(test)]
+mod actions_seeds;
+#[cfg(test)]
+mod actions_votes;
