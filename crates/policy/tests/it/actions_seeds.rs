@@ -24,6 +24,33 @@ fn a_protected_path_is_refused_before_the_tool_runs_and_others_pass() {
     assert!(rig.call("read_file", r#"{"path":"test_calculator.py"}"#, ok).ok);
 }
 
+/// The first seed's session: four calls, with what its transcript ends with.
+#[test]
+fn four_calls_of_the_first_seed_are_refused_masked_clamped_and_done() {
+    let protect = r#"{"protect":[{"paths":"**/test_*.py","tools":["edit_file","run_test"],"reason":"测试文件受保护"}]}"#;
+    let rig = Rig::new([
+        hook("permission", EventKind::PreTool, "permission", protect),
+        hook("clamp", EventKind::PreTool, "rewrite", r#"{"max_entries":{"default":10,"max":10}}"#)
+            .matching(Matcher::tool("list_files").unwrap()),
+        hook("mask", KindSet::AFTER_TOOL, "redact", r#"{"lines":"SECRET"}"#),
+    ]);
+    let refused = rig.call("edit_file", r#"{"path":"test_calculator.py","new":"x"}"#, not_run);
+    assert_eq!(*code(&refused), Code::HookDenied);
+    let file = "def add(a, b):\n    return a + b\nTOKEN = 'sk-1'  # SECRET\n";
+    let read = rig.call("read_file", r#"{"path":"calculator.py"}"#, |_| {
+        tollgate_gate::ToolResult::success(file)
+    });
+    let expected = "def add(a, b):\n    return a + b\n[SECRET]\n";
+    assert_eq!(read.content.as_str(), Some(expected));
+    let listed = rig.call("list_files", r#"{"max_entries":100}"#, |arguments| {
+        let max = arguments.get("max_entries").and_then(tollgate_gate::Json::as_u64).unwrap();
+        tollgate_gate::ToolResult::success(max)
+    });
+    assert_eq!(listed.content.as_u64(), Some(10));
+    assert!(rig.call("edit_file", r#"{"path":"calculator.py","new":"x"}"#, ok).ok);
+    assert_eq!(rig.decisions(), 4, "the refused call is recorded too");
+}
+
 #[test]
 fn a_tool_has_the_mode_of_its_name_then_of_the_strictest_glob_then_of_all_others() {
     let value = r#"{"tools":{"delete_draft":"allow","delete_*":"deny","*_draft":"ask","read_*":"allow"},"otherwise":"ask"}"#;

@@ -9,6 +9,8 @@ mod actions_limits;
 #[cfg(test)]
 mod actions_rig;
 #[cfg(test)]
+mod actions_schemas;
+#[cfg(test)]
 mod actions_seeds;
 #[cfg(test)]
 mod actions_votes;
