@@ -10,8 +10,8 @@ use crate::dispatch::{Dispatch, Dispatched, Fate};
 use crate::registry::{Declaration, Tools, failure};
 use std::sync::Arc;
 use tollgate_gate::{
-    Aborted, Clock, Code, Gate, HookError, Passage, Performed, Permit, Session, Settled, Soon,
-    ToolCall, ToolResult,
+    Aborted, Clock, Code, Gate, HookError, Passage, Payload, Performed, Permit, Session, Settled,
+    Soon, ToolCall, ToolResult,
 };
 
 /// Tools whose every call passes a gate.
@@ -68,10 +68,10 @@ impl<R: Tools> Dispatch for Gated<R> {
 
     fn dispatch(&self, call: ToolCall) -> Soon<'_, Dispatched> {
         Soon::later(async move {
-            let asked = call.clone();
-            match self.pass(call).await {
-                Some(settled) => self.told(asked, settled),
-                None => self.dropped(asked),
+            let call = Arc::new(call);
+            match self.pass(&call).await {
+                Some(settled) => self.told(&call, settled),
+                None => self.dropped(&call),
             }
         })
     }
@@ -93,14 +93,17 @@ impl<R: Tools> Dispatch for Ungated<R> {
 
 impl<R: Tools> Gated<R> {
     /// The whole way of a call; `None` when the session ended while it ran.
-    async fn pass(&self, call: ToolCall) -> Option<Settled> {
+    async fn pass(&self, call: &Arc<ToolCall>) -> Option<Settled> {
         let gate = self.actor.gate();
-        if let Err(failure) = self.tools.check(&call) {
+        if let Err(failure) = self.tools.check(call) {
+            let call = ToolCall::clone(call);
             return Some(gate.settle_unjudged(self.actor.session(), call, failure).await);
         }
         let tags = self.tools.declaration(&call.tool).map(|it| it.tags.clone()).unwrap_or_default();
-        let event = self.actor.event(call.into()).with_tags(tags);
-        match gate.decide(event).await.passage {
+        let event = self.actor.event(Payload::PreTool(Arc::clone(call))).with_tags(tags);
+        let ruling = gate.decide(event).await;
+        self.actor.note_decision(&ruling.decision);
+        match ruling.passage {
             Passage::Closed(closed) => Some(gate.settle_closed(closed).await),
             Passage::Open(permit) => self.perform(permit).await,
         }
@@ -122,7 +125,7 @@ impl<R: Tools> Gated<R> {
         Some(gate.settle(ticket, Performed::Tool(result)).await)
     }
 
-    fn told(&self, asked: ToolCall, settled: Settled) -> Dispatched {
+    fn told(&self, asked: &ToolCall, settled: Settled) -> Dispatched {
         self.actor.note(settled.aborted.as_ref());
         let result = match settled.performed {
             Performed::Tool(result) => result,
@@ -131,26 +134,22 @@ impl<R: Tools> Gated<R> {
                 ToolResult::failure(failure(&asked.tool, Code::ToolError, message), false)
             }
         };
-        let aborted = settled.aborted.or_else(|| self.actor.aborted().map(unshared));
-        let ToolCall { tool, call_id, .. } = asked;
+        let aborted = self.actor.ended();
+        let ToolCall { tool, call_id, .. } = asked.clone();
         Dispatched { tool, call_id, result, fate: Fate::Known, aborted }
     }
 
-    fn dropped(&self, asked: ToolCall) -> Dispatched {
-        let aborted = self.actor.aborted().map(unshared);
+    fn dropped(&self, asked: &ToolCall) -> Dispatched {
+        let aborted = self.actor.ended();
         let message = match &aborted {
             Some(aborted) => ended_text(aborted, "what came of this call is not known"),
             None => "what came of this call is not known".to_owned(),
         };
         let failure = failure(&asked.tool, Code::SessionAborted, &message);
-        let ToolCall { tool, call_id, .. } = asked;
+        let ToolCall { tool, call_id, .. } = asked.clone();
         let result = ToolResult::failure(failure, true);
         Dispatched { tool, call_id, result, fate: Fate::Unknown, aborted }
     }
-}
-
-fn unshared(aborted: Arc<Aborted>) -> Aborted {
-    Arc::unwrap_or_clone(aborted)
 }
 
 fn ended_text(aborted: &Aborted, so: &str) -> String {

@@ -11,10 +11,10 @@ use crate::batch::{Answer, Bodies, Outcome, Waiting};
 use crate::error::StoreError;
 use crate::folder::Folder;
 use crate::limits::{
-    BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, QUEUE_BYTES_MAX, RECORD_BYTES_MAX,
-    SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
+    BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, PREFILL_BYTES, QUEUE_BYTES_MAX,
+    RECORD_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
 };
-use crate::writer::{Leave, Writer};
+use crate::writer::{Layout, Leave, Writer};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -107,8 +107,11 @@ impl FileLedger {
     /// is damaged or held by another process for too long.
     pub fn open(folder: &Path, options: LedgerOptions) -> Result<FileLedger, StoreError> {
         let disk = Box::new(Folder::open(folder)?);
-        let bytes_max = options.segment_bytes_max.min(SEGMENT_BYTES_MAX_ALLOWED);
-        let writer = Writer::open(disk, options.clock, bytes_max)?;
+        let layout = Layout {
+            segment_bytes_max: options.segment_bytes_max.min(SEGMENT_BYTES_MAX_ALLOWED),
+            prefill_bytes: PREFILL_BYTES,
+        };
+        let writer = Writer::open(disk, options.clock, layout)?;
         Ok(FileLedger::over(writer, options.committer))
     }
 
@@ -335,7 +338,8 @@ impl Shared {
     }
 
     fn commit(&self, batch: &Batch) -> Outcome {
-        if let Some(failed) = self.queue().failed.clone() {
+        let failed = self.queue().failed.clone();
+        if let Some(failed) = failed {
             self.count_lost(batch);
             return Err(storage(&StoreError::Closed(failed)));
         }

@@ -24,6 +24,9 @@ mod segment;
 mod tree;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 pub use book::{Book, BookError, Entries, Entry};
 pub use clock::SystemClock;
 pub use error::StoreError;

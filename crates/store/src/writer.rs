@@ -8,7 +8,7 @@ use crate::batch::Bodies;
 use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::head::{HEAD_NAME, Head};
-use crate::limits::{HEAD_BYTES_MAX, PREFILL_BYTES};
+use crate::limits::HEAD_BYTES_MAX;
 use crate::line::write_line;
 use crate::recovery::{Cut, recover};
 use crate::segment::{is_blank, segment_name};
@@ -25,11 +25,20 @@ pub(crate) enum Leave {
     Written,
 }
 
+/// How segments are laid out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    /// Data from which on a segment is sealed.
+    pub(crate) segment_bytes_max: u64,
+    /// Newlines ahead of the data.
+    pub(crate) prefill_bytes: u64,
+}
+
 /// The writer of a process.
 pub(crate) struct Writer {
     disk: Box<dyn Disk>,
     clock: Arc<dyn Clock>,
-    segment_bytes_max: u64,
+    layout: Layout,
     head_file: Box<dyn DiskFile>,
     /// The text of the head as this process knows it.
     head_text: Vec<u8>,
@@ -53,7 +62,7 @@ impl Writer {
     pub(crate) fn open(
         disk: Box<dyn Disk>,
         clock: Arc<dyn Clock>,
-        segment_bytes_max: u64,
+        layout: Layout,
     ) -> Result<Writer, StoreError> {
         let head_file = disk
             .open(HEAD_NAME, OpenHow::OrNew)
@@ -61,7 +70,7 @@ impl Writer {
         let mut writer = Writer {
             disk,
             clock,
-            segment_bytes_max,
+            layout,
             head_file,
             head_text: Vec::new(),
             head: Head::start(),
@@ -183,7 +192,7 @@ impl Writer {
 
     /// Writes behind the end, which is known to be right.
     fn append(&mut self, bodies: &Bodies, leave: Leave) -> Result<(), StoreError> {
-        if self.head.now.end >= self.segment_bytes_max {
+        if self.head.now.end >= self.layout.segment_bytes_max {
             self.seal()?;
         }
         let mut place = self.head.now.clone();
@@ -213,9 +222,9 @@ impl Writer {
         let Some(open) = &mut self.open else { return Ok(()) };
         let end = from + self.lines.len() as u64;
         if end > open.len {
-            let ahead = usize::try_from(PREFILL_BYTES).unwrap_or(usize::MAX);
+            let ahead = usize::try_from(self.layout.prefill_bytes).unwrap_or_default();
             self.lines.resize(self.lines.len() + ahead, b'\n');
-            open.len = end + PREFILL_BYTES;
+            open.len = from + self.lines.len() as u64;
         }
         let written = open.file.write_at(&self.lines, from);
         written.map_err(|error| StoreError::io("write", segment_name(open.first_seq), error))

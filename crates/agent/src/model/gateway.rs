@@ -6,9 +6,11 @@
 use crate::actor::Actor;
 use crate::limits::{ERROR_BYTES_MAX, REPLY_BYTES_MAX, REPLY_CALLS_MAX};
 use crate::model::{Delta, Message, ModelClient, ModelError, ModelRequest, Reply, RequestedCall};
+use crate::panics::caught;
 use crate::registry::{Declaration, failure};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tollgate_gate::limits::NAME_BYTES_MAX;
 use tollgate_gate::payload::ModelCall;
 use tollgate_gate::text::cut;
 use tollgate_gate::{
@@ -63,8 +65,10 @@ impl ModelGateway {
             ..ModelCall::default()
         };
         let gate = self.actor.gate();
-        let event = self.actor.event(call.into());
-        let settled = match gate.decide(event).await.passage {
+        let event = self.actor.event(Payload::PreModel(call.into()));
+        let ruling = gate.decide(event).await;
+        self.actor.note_decision(&ruling.decision);
+        let settled = match ruling.passage {
             Passage::Closed(closed) => gate.settle_closed(closed).await,
             Passage::Open(permit) => match self.perform_unless_ended(permit).await {
                 Some((ticket, result)) => gate.settle(ticket, Performed::Model(result)).await,
@@ -99,7 +103,8 @@ impl ModelGateway {
             }
         };
         let mut gathered = Gathered::default();
-        let outcome = self.gather(request, &mut gathered).await;
+        let outcome = caught(|| self.gather(request, &mut gathered)).await;
+        let outcome = outcome.unwrap_or_else(|panic| Err(ModelError::Panicked(panic)));
         let usage = gathered.usage;
         self.count(usage);
         match outcome.and_then(|()| gathered.finish()) {
@@ -146,8 +151,7 @@ impl ModelGateway {
                 (Err(result.error.unwrap_or(failed)), result.usage)
             }
         };
-        let aborted = settled.aborted.or_else(|| self.actor.aborted().map(Arc::unwrap_or_clone));
-        ModelAnswer { reply, usage, aborted }
+        ModelAnswer { reply, usage, aborted: self.actor.ended() }
     }
 
     fn reply_of(&self, result: &ModelResult) -> Result<Reply, Failure> {
@@ -171,7 +175,7 @@ impl ModelGateway {
         ModelAnswer {
             reply: Err(failure(&self.model, Code::SessionAborted, message)),
             usage: Usage::default(),
-            aborted: self.actor.aborted().map(Arc::unwrap_or_clone),
+            aborted: self.actor.ended(),
         }
     }
 }
@@ -239,8 +243,11 @@ impl GatheredCall {
     /// Arguments that are no JSON stay what they are, a text: the tool's check then refuses them,
     /// and the model is told.
     fn finish(self) -> Result<RequestedCall, ModelError> {
-        if self.tool.is_empty() {
-            return Err(ModelError::Malformed("a tool call without a tool".into()));
+        for (what, name) in [("id", &self.id), ("tool", &self.tool)] {
+            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+                let cause = format!("a tool call's {what} must have 1 to {NAME_BYTES_MAX} bytes");
+                return Err(ModelError::Malformed(cause));
+            }
         }
         let arguments = if self.arguments.trim().is_empty() {
             Json::Object(Default::default())

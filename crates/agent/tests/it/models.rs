@@ -100,11 +100,34 @@ async fn an_answer_that_breaks_off_is_an_error_and_what_it_used_counts() {
 }
 
 #[tokio::test]
+async fn a_panic_of_a_client_is_an_error() {
+    struct Broken;
+    impl ModelClient for Broken {
+        fn provider(&self) -> &str {
+            "broken"
+        }
+        fn start(&self, _: ModelRequest) -> Soon<'_, Result<Box<dyn ModelStream>, ModelError>> {
+            panic!("no such field")
+        }
+    }
+    let (gate, ledger) = gate([]);
+    let actor = Actor::gated(gate, Session::new("s1"));
+    let gateway = ModelGateway::new(Arc::new(Broken), "m1", &actor);
+    let failure = gateway.call(&[], &[]).await.reply.unwrap_err();
+    assert_eq!(failure.code, Code::from("model_client_panicked"));
+    let outcome = ledger.records().pop().unwrap();
+    assert_eq!((outcome.ok, outcome.executed), (Some(false), Some(true)));
+}
+
+#[tokio::test]
 async fn replies_are_bounded() {
     use tollgate_agent::limits::{REPLY_BYTES_MAX, REPLY_CALLS_MAX};
     let flood = canned((0..9).map(|_| Ok(Delta::Text("x".repeat(REPLY_BYTES_MAX / 8)))));
     let calls = canned((0..=REPLY_CALLS_MAX).map(|n| Ok(piece(n, Some("a"), Some("t"), ""))));
-    for client in [flood, calls] {
+    let name = "n".repeat(tollgate_gate::limits::NAME_BYTES_MAX + 1);
+    let long = canned([Ok(piece(0, Some("a"), Some(&name), ""))]);
+    let nameless = canned([Ok(piece(0, None, Some("t"), ""))]);
+    for client in [flood, calls, long, nameless] {
         let (answer, _) = ask(client, vec![]).await;
         assert_eq!(answer.reply.unwrap_err().code, Code::from("model_malformed"));
     }

@@ -14,3 +14,9 @@ mod actions_schemas;
 mod actions_seeds;
 #[cfg(test)]
 mod actions_votes;
+mod language;
+mod when_cost;
+mod when_docs;
+mod when_events;
+mod when_fuzz;
+mod when_oracle;
