@@ -14,6 +14,7 @@ mod actions_schemas;
 mod actions_seeds;
 #[cfg(test)]
 mod actions_votes;
+#[cfg(test)]
 mod language;
 mod when_cost;
 mod when_docs;
