@@ -8,11 +8,15 @@
 //! Unix systems only: it rests on their file permissions and locks.
 
 pub mod book;
+pub mod checkpoint;
 pub mod clock;
 pub mod hash;
+pub mod key;
 pub mod ledger;
 pub mod limits;
 pub mod line;
+pub mod proof;
+pub mod verify;
 
 mod batch;
 mod disk;
@@ -28,8 +32,12 @@ mod writer;
 mod tests;
 
 pub use book::{Book, BookError, Entries, Entry};
+pub use checkpoint::Checkpoint;
 pub use clock::SystemClock;
 pub use error::StoreError;
 pub use hash::HashValue;
-pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats};
+pub use key::{CheckpointKey, PublicKey};
+pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats, Signing};
 pub use line::{Line, LineFault};
+pub use proof::{ConsistencyProof, InclusionProof, ProofError};
+pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};
