@@ -9,7 +9,7 @@ use crate::limits::HEAD_BYTES_MAX;
 use crate::line::{Line, LineFault};
 use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use tollgate_gate::limits::JSON_BYTES_MAX;
 
@@ -103,11 +103,18 @@ impl Entries {
     }
 
     fn open_until(file: PathBuf, end: u64) -> Result<Entries, BookError> {
-        match File::open(&file) {
-            Ok(opened) => {
-                let from = Some(BufReader::with_capacity(64 * 1024, opened.take(end)));
-                Ok(Entries { file, from, number: 0, offset: 0 })
-            }
+        Entries::open_range(file, 0, end)
+    }
+
+    /// The lines from one byte, at which a line starts, to another. They are numbered from there.
+    pub(crate) fn open_range(file: PathBuf, from: u64, to: u64) -> Result<Entries, BookError> {
+        let open = || {
+            let mut opened = File::open(&file)?;
+            opened.seek(SeekFrom::Start(from))?;
+            Ok(BufReader::with_capacity(64 * 1024, opened.take(to.saturating_sub(from))))
+        };
+        match open() {
+            Ok(opened) => Ok(Entries { file, from: Some(opened), number: 0, offset: from }),
             Err(source) => Err(BookError::Io { file, source }),
         }
     }

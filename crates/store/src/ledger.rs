@@ -207,17 +207,33 @@ impl FileLedger {
         }
     }
 
-    fn append_body(&self, body: &[u8], durability: Durability) -> Soon<'static, Outcome> {
+    /// Appends a record and blocks until the answer is there; for callers that are no futures.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub fn append_blocking(
+        &self,
+        record: &Record,
+        durability: Durability,
+    ) -> Result<(), LedgerError> {
+        let body = body_of(record).map_err(|error| storage(&error))?;
+        match self.append_body(&body, durability) {
+            Handed::Answered(outcome) => outcome,
+            Handed::Over(answer) => answer.wait(),
+        }
+    }
+
+    fn append_body(&self, body: &[u8], durability: Durability) -> Handed {
         match self.committer {
             Committer::Caller => {
                 let bodies = Bodies::of(body.to_vec());
-                Soon::now(self.shared.commit(&Batch { bodies, ..Batch::empty() }))
+                Handed::Answered(self.shared.commit(&Batch { bodies, ..Batch::empty() }))
             }
             Committer::Thread => self.hand_over(body, durability),
         }
     }
 
-    fn hand_over(&self, body: &[u8], durability: Durability) -> Soon<'static, Outcome> {
+    fn hand_over(&self, body: &[u8], durability: Durability) -> Handed {
         let mut queue = self.shared.queue();
         let is_first = queue.waiting.is_empty();
         // While a crash could lose as much as it may, a buffered record waits like any other.
@@ -226,14 +242,14 @@ impl FileLedger {
         let durability = if at_once { Durability::Buffered } else { Durability::BeforeEffect };
         let answer = match queue.join(body, durability) {
             Ok(answer) => answer,
-            Err(error) => return Soon::now(Err(error)),
+            Err(error) => return Handed::Answered(Err(error)),
         };
         let started = std::mem::replace(&mut queue.started, true);
         drop(queue);
         if is_first && let Err(error) = self.wake(started) {
-            return Soon::now(Err(error));
+            return Handed::Answered(Err(error));
         }
-        if at_once { Soon::now(Ok(())) } else { Soon::later(Waiting::new(answer)) }
+        if at_once { Handed::Answered(Ok(())) } else { Handed::Over(answer) }
     }
 
     /// Wakes the committing thread, which starts with the first record.
@@ -255,17 +271,33 @@ impl FileLedger {
 
 impl Ledger for FileLedger {
     fn append(&self, record: Record, durability: Durability) -> Soon<'_, Result<(), LedgerError>> {
-        let body = match serde_json::to_vec(&record) {
-            Ok(body) if body.len() <= RECORD_BYTES_MAX => body,
-            Ok(body) => {
-                let error = StoreError::RecordTooLarge { bytes: body.len(), max: RECORD_BYTES_MAX };
-                return Soon::now(Err(storage(&error)));
-            }
-            Err(error) => {
-                return Soon::now(Err(storage(&StoreError::NoJson(error.to_string()))));
-            }
+        let body = match body_of(&record) {
+            Ok(body) => body,
+            Err(error) => return Soon::now(Err(storage(&error))),
         };
-        self.append_body(&body, durability)
+        match self.append_body(&body, durability) {
+            Handed::Answered(outcome) => Soon::now(outcome),
+            Handed::Over(answer) => Soon::later(Waiting::new(answer)),
+        }
+    }
+}
+
+/// What became of a record.
+enum Handed {
+    /// It was answered for.
+    Answered(Outcome),
+    /// It waits for its batch.
+    Over(Arc<Answer>),
+}
+
+/// A record as JSON.
+pub(crate) fn body_of(record: &Record) -> Result<Vec<u8>, StoreError> {
+    let body = serde_json::to_vec(record).map_err(|error| StoreError::NoJson(error.to_string()))?;
+    match body.len() {
+        bytes if bytes > RECORD_BYTES_MAX => {
+            Err(StoreError::RecordTooLarge { bytes, max: RECORD_BYTES_MAX })
+        }
+        _ => Ok(body),
     }
 }
 

@@ -15,6 +15,8 @@ pub mod key;
 pub mod ledger;
 pub mod limits;
 pub mod line;
+pub mod memory;
+pub mod open_calls;
 pub mod proof;
 pub mod verify;
 
@@ -39,5 +41,7 @@ pub use hash::HashValue;
 pub use key::{CheckpointKey, PublicKey};
 pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats, Signing};
 pub use line::{Line, LineFault};
+pub use memory::ChainedMemory;
+pub use open_calls::{OpenCalls, OpenCallsError};
 pub use proof::{ConsistencyProof, InclusionProof, ProofError};
 pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

@@ -43,3 +43,5 @@ pub const CHECKPOINT_BYTES_MAX: usize = 1024;
 pub const CHECKPOINTS_MAX: usize = 10_000_000;
 /// Most places that a verification reports; it counts the rest.
 pub const FINDINGS_MAX: usize = 100;
+/// Calls whose outcome is waited for; with more, the oldest becomes unknown.
+pub const OPEN_CALLS_MAX: usize = 100_000;

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 mod clock;
+mod kill;
 mod ledger;
+mod open_calls;
 mod rig;
 mod verify;
