@@ -43,22 +43,34 @@ impl HashValue {
 
     /// Reads 64 lower-case hexadecimal digits; `None` for anything else.
     pub fn parse(text: &str) -> Option<HashValue> {
-        let text: &[u8; 64] = text.as_bytes().try_into().ok()?;
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            let &[high, low] = pair else { return None };
-            *byte = (digit(high)? << 4) | digit(low)?;
-        }
-        Some(HashValue(bytes))
+        parse_hex(text).map(HashValue)
     }
 
     /// Appends the 64 digits.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        for byte in self.0 {
-            for half in [byte >> 4, byte & 0xf] {
-                out.push(DIGITS.get(usize::from(half)).copied().unwrap_or_default());
-            }
+        write_hex(&self.0, out);
+    }
+}
+
+/// Reads exactly `N` bytes written as lower-case hexadecimal digits; `None` for anything else.
+pub(crate) fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let &[high, low] = pair else { return None };
+        *byte = (digit(high)? << 4) | digit(low)?;
+    }
+    Some(bytes)
+}
+
+/// Appends bytes as lower-case hexadecimal digits.
+pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        for half in [byte >> 4, byte & 0xf] {
+            out.push(DIGITS.get(usize::from(half)).copied().unwrap_or_default());
         }
     }
 }

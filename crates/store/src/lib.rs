@@ -8,11 +8,17 @@
 //! Unix systems only: it rests on their file permissions and locks.
 
 pub mod book;
+pub mod checkpoint;
 pub mod clock;
 pub mod hash;
+pub mod key;
 pub mod ledger;
 pub mod limits;
 pub mod line;
+pub mod memory;
+pub mod open_calls;
+pub mod proof;
+pub mod verify;
 
 mod batch;
 mod disk;
@@ -28,8 +34,14 @@ mod writer;
 mod tests;
 
 pub use book::{Book, BookError, Entries, Entry};
+pub use checkpoint::Checkpoint;
 pub use clock::SystemClock;
 pub use error::StoreError;
 pub use hash::HashValue;
-pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats};
+pub use key::{CheckpointKey, PublicKey};
+pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats, Signing};
 pub use line::{Line, LineFault};
+pub use memory::ChainedMemory;
+pub use open_calls::{OpenCalls, OpenCallsError};
+pub use proof::{ConsistencyProof, InclusionProof, ProofError};
+pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

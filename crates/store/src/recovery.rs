@@ -5,10 +5,11 @@
 //! record tells of it. Anything else is damage, and damage is never repaired here: the ledger refuses
 //! to open, and a person looks.
 
+use crate::checkpoint;
 use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::hash::HashValue;
-use crate::head::{Head, Place};
+use crate::head::{Head, Place, Signed};
 use crate::limits::{SEGMENT_READ_BYTES_MAX, SEGMENTS_MAX};
 use crate::segment::{Rest, first_seq, pass_lines, segment_name};
 
@@ -19,6 +20,8 @@ pub(crate) struct Found {
     pub(crate) file: Option<Box<dyn DiskFile>>,
     /// What was cut.
     pub(crate) cut: Option<Cut>,
+    /// How far it is signed.
+    pub(crate) signed: Signed,
 }
 
 /// What was cut from the end of a segment.
@@ -34,7 +37,8 @@ pub(crate) struct Cut {
 pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, StoreError> {
     let segments = list_segments(disk)?;
     let mut place = start(disk, head, &segments)?;
-    let mut found = Found { place: place.clone(), file: None, cut: None };
+    let mut found =
+        Found { place: place.clone(), file: None, cut: None, signed: Signed::default() };
     let from = place.segment;
     let mut ahead = segments.iter().filter(|segment| **segment >= from).peekable();
     while let Some(segment) = ahead.next() {
@@ -55,6 +59,14 @@ pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, Sto
     }
     found.place = place;
     check_against(head, &found)?;
+    if let Some(last) = checkpoint::read_last(disk)? {
+        found.signed = Signed { size: last.size, at_ms: last.at.millis() };
+        let seq = found.place.seq();
+        if last.size > seq {
+            let what = format!("the book ends at line {seq}, but {} lines were signed", last.size);
+            return Err(damaged(found.place.segment, found.place.end, what));
+        }
+    }
     if let Some(file) = &found.file {
         settle_end(&**file, &found)?;
     }
