@@ -5,7 +5,7 @@
 //! never absorbed. Nothing is allocated unless the condition itself makes a text or a list.
 
 use super::function::call;
-use super::limits::{LIST_ITEMS_MAX, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX};
+use super::limits::{LIST_ITEMS_MAX, REGEX_WEIGHT, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX};
 use super::parse::Operator;
 use super::read::read;
 use super::tree::{Comprehension, Expr, Purpose};
@@ -125,13 +125,23 @@ impl<'a> Run<'a> {
                     None => of_value(&operate::arithmetic(self, *operator, &left, &right)?),
                 }
             }
+            Expr::OneOf(item, list) => {
+                let item = self.value(item)?;
+                for other in list {
+                    let other = self.value(other)?;
+                    if self.equal(&item, &other)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
             Expr::Regex(text, pattern) => self.matched(text, |run, text| {
-                // An automaton looks at each byte; searching a literal does not.
-                run.charge_text(text.len().saturating_mul(4))?;
+                run.charge_text(text.len().saturating_mul(REGEX_WEIGHT))?;
                 Ok(pattern.get().ok_or(Fault::NoPattern)?.is_match(text))
             }),
             Expr::Glob(text, pattern) => self.matched(text, |run, text| {
-                run.charge_text(text.len().saturating_mul(16))?;
+                // At worst, each byte meets each part of the pattern.
+                run.charge_text(text.len().saturating_mul(pattern.text().len()))?;
                 Ok(pattern.get().ok_or(Fault::NoPattern)?.matches(text))
             }),
             Expr::Cidr(text, pattern) => self.matched(text, |_, text| {
@@ -226,6 +236,7 @@ impl<'a> Run<'a> {
             Expr::Not(_)
             | Expr::And(_)
             | Expr::Or(_)
+            | Expr::OneOf(..)
             | Expr::Regex(..)
             | Expr::Glob(..)
             | Expr::Cidr(..) => Value::Bool(self.truth(expr)?),

@@ -33,6 +33,11 @@ impl<T: Compile> Lazy<T> {
         Ok(Lazy { text: text.into(), compiled: OnceLock::from(Some(compiled)) })
     }
 
+    /// The pattern as it was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The compiled pattern; `None` only when a snapshot holds one that never was valid.
     pub(super) fn get(&self) -> Option<&T> {
         self.compiled.get_or_init(|| T::compile(&self.text).ok()).as_ref()

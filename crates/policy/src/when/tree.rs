@@ -35,11 +35,28 @@ pub(super) enum Expr {
     Or(Vec<Expr>),
     If(Box<[Expr; 3]>),
     Binary(Operator, Box<[Expr; 2]>),
+    /// `x in ['a', 'b']` with nothing but literals in the list, which is never built.
+    OneOf(Box<Expr>, Vec<Expr>),
     Call(Function, Vec<Expr>),
     Regex(Box<Expr>, RegexPattern),
     Glob(Box<Expr>, GlobPattern),
     Cidr(Box<Expr>, CidrPattern),
     Each(Box<Comprehension>),
+}
+
+impl Expr {
+    /// Whether this is written out: its value is known and cannot fail.
+    pub(super) const fn is_literal(&self) -> bool {
+        matches!(
+            self,
+            Expr::Null
+                | Expr::Bool(_)
+                | Expr::Int(_)
+                | Expr::UInt(_)
+                | Expr::Double(_)
+                | Expr::Text(_)
+        )
+    }
 }
 
 /// What a comprehension does with each item.
