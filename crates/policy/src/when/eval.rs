@@ -135,6 +135,10 @@ impl<'a> Run<'a> {
                 }
                 Ok(false)
             }
+            Expr::Contains(text, part) => self.matched(text, |run, text| {
+                run.charge_text(text.len())?;
+                Ok(part.get().ok_or(Fault::NoPattern)?.find(text.as_bytes()).is_some())
+            }),
             Expr::Regex(text, pattern) => self.matched(text, |run, text| {
                 run.charge_text(text.len().saturating_mul(REGEX_WEIGHT))?;
                 Ok(pattern.get().ok_or(Fault::NoPattern)?.is_match(text))
@@ -237,6 +241,7 @@ impl<'a> Run<'a> {
             | Expr::And(_)
             | Expr::Or(_)
             | Expr::OneOf(..)
+            | Expr::Contains(..)
             | Expr::Regex(..)
             | Expr::Glob(..)
             | Expr::Cidr(..) => Value::Bool(self.truth(expr)?),

@@ -5,7 +5,7 @@
 //! regular expressions, globs and networks compile at their first use.
 
 use super::parse::Operator;
-use super::pattern::{CidrPattern, GlobPattern, RegexPattern};
+use super::pattern::{CidrPattern, GlobPattern, PartPattern, RegexPattern};
 use super::scope::Known;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub(super) enum Expr {
     /// `x in ['a', 'b']` with nothing but literals in the list, which is never built.
     OneOf(Box<Expr>, Vec<Expr>),
     Call(Function, Vec<Expr>),
+    /// `x.contains('part')`, the part written out.
+    Contains(Box<Expr>, PartPattern),
     Regex(Box<Expr>, RegexPattern),
     Glob(Box<Expr>, GlobPattern),
     Cidr(Box<Expr>, CidrPattern),
