@@ -134,7 +134,7 @@ impl Checker<'_> {
         };
         let Some(object) = self.object_name(target) else {
             let holder = self.holder(target, field)?;
-            return Ok(Expr::HasField(Box::new(holder), field.name.as_str().into()));
+            return Ok(holder.has_field(&field.name));
         };
         let (name, place, exists) = known_place(&object, field)?;
         self.check_exists(node, &name, exists)?;

@@ -294,7 +294,7 @@ impl Checker<'_> {
         if !self.is_free(target) {
             self.check_guarded(node, self.path(node))?;
         }
-        Ok((Expr::Field(Box::new(target_expr), field.name.as_str().into()), Type::Any))
+        Ok((target_expr.field(&field.name), Type::Any))
     }
 
     /// A field of an object of the table.

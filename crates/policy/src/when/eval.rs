@@ -7,7 +7,8 @@
 use super::function::call;
 use super::limits::{LIST_ITEMS_MAX, REGEX_WEIGHT, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX};
 use super::parse::Operator;
-use super::read::read;
+use super::read::{json, read};
+use super::scope::Known;
 use super::tree::{Comprehension, Expr, Purpose};
 use super::value::{Type, Value, compare_numbers};
 use super::{Groups, operate};
@@ -15,7 +16,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
-use tollgate_gate::Subject;
+use tollgate_gate::{Json, Subject};
 
 /// Why a condition has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,7 @@ impl<'a> Run<'a> {
     }
 
     /// Counts steps, unless too many were taken.
+    #[inline]
     pub(super) fn charge(&mut self, steps: usize) -> Outcome<'a, ()> {
         let steps = u32::try_from(steps).unwrap_or(STEPS_MAX);
         self.steps = self.steps.saturating_add(steps);
@@ -197,6 +199,12 @@ impl<'a> Run<'a> {
             Expr::Text(text) => Value::Text(text),
             Expr::Known(known) => return read(self, *known),
             Expr::HasKnown(known) => Value::Bool(read(self, *known).is_ok()),
+            Expr::Path(root, keys) => Value::from(self.at(*root, keys)?),
+            Expr::HasPath(root, keys) => {
+                let Some((last, keys)) = keys.split_last() else { return Err(Fault::MissingKey) };
+                let holder = self.at(*root, keys)?;
+                Value::Bool(field(&Value::from(holder), last)?.is_some())
+            }
             Expr::Local(slot) => {
                 self.locals.get(usize::from(*slot)).cloned().ok_or(Fault::MissingKey)?
             }
@@ -246,6 +254,19 @@ impl<'a> Run<'a> {
             | Expr::Glob(..)
             | Expr::Cidr(..) => Value::Bool(self.truth(expr)?),
         })
+    }
+
+    /// The JSON value at the end of a path.
+    fn at(&mut self, root: Known, keys: &'a [Box<str>]) -> Outcome<'a, &'a Json> {
+        self.charge(keys.len())?;
+        let mut at = json(self, root);
+        for key in keys {
+            let Json::Object(object) = at else {
+                return Err(Fault::Unfit("a field", Value::from(at).kind()));
+            };
+            at = object.get(key).ok_or(Fault::Missing(key))?;
+        }
+        Ok(at)
     }
 
     fn list(&mut self, items: &'a [Expr]) -> Outcome<'a, Value<'a>> {
@@ -309,6 +330,7 @@ impl<'a> Run<'a> {
             return Ok(a.cmp(b));
         }
         match (left, right) {
+            (Value::Int(a), Value::Int(b)) => Ok(a.cmp(b)),
             (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
             (Value::Timestamp(a), Value::Timestamp(b))
             | (Value::Duration(a), Value::Duration(b)) => Ok(a.cmp(b)),
@@ -330,6 +352,7 @@ impl<'a> Run<'a> {
             return Ok(a == b);
         }
         match (left, right) {
+            (Value::Int(a), Value::Int(b)) => Ok(a == b),
             (Value::Null, Value::Null) => Ok(true),
             (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
             (Value::Timestamp(a), Value::Timestamp(b))

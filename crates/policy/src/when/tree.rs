@@ -24,6 +24,10 @@ pub(super) enum Expr {
     Known(Known),
     /// Whether such a field is there.
     HasKnown(Known),
+    /// A field below the arguments or the call, by its keys: read in one loop.
+    Path(Known, Vec<Box<str>>),
+    /// Whether the last key of such a path is there.
+    HasPath(Known, Vec<Box<str>>),
     /// The variable of the comprehension at this level.
     Local(u8),
     Field(Box<Expr>, Box<str>),
@@ -47,6 +51,27 @@ pub(super) enum Expr {
 }
 
 impl Expr {
+    /// The field `name` of this.
+    pub(super) fn field(self, name: &str) -> Expr {
+        match self {
+            Expr::Known(root) if root.is_json() => Expr::Path(root, vec![name.into()]),
+            Expr::Path(root, mut keys) => {
+                keys.push(name.into());
+                Expr::Path(root, keys)
+            }
+            other => Expr::Field(Box::new(other), name.into()),
+        }
+    }
+
+    /// Whether this has the field `name`.
+    pub(super) fn has_field(self, name: &str) -> Expr {
+        match self.field(name) {
+            Expr::Path(root, keys) => Expr::HasPath(root, keys),
+            Expr::Field(target, name) => Expr::HasField(target, name),
+            other => other,
+        }
+    }
+
     /// Whether this is written out: its value is known and cannot fail.
     pub(super) const fn is_literal(&self) -> bool {
         matches!(
