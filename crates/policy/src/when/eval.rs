@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
             Expr::Not(inner) => self.truth(inner).map(|value| !value),
             Expr::Binary(operator, sides) => {
                 let [left, right] = &**sides;
-                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
                 match self.compared(*operator, &left, &right)? {
                     Some(answer) => Ok(answer),
                     None => of_value(&operate::arithmetic(self, *operator, &left, &right)?),
@@ -129,8 +129,9 @@ impl<'a> Run<'a> {
             }
             Expr::OneOf(item, list) => {
                 let item = self.value(item)?;
+                self.charge(list.len())?;
                 for other in list {
-                    let other = self.value(other)?;
+                    let other = self.operand(other)?;
                     if self.equal(&item, &other)? {
                         return Ok(true);
                     }
@@ -228,7 +229,7 @@ impl<'a> Run<'a> {
             }
             Expr::Binary(operator, sides) => {
                 let [left, right] = &**sides;
-                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
                 match self.compared(*operator, &left, &right)? {
                     Some(answer) => Value::Bool(answer),
                     None => return operate::arithmetic(self, *operator, &left, &right),
@@ -254,6 +255,16 @@ impl<'a> Run<'a> {
             | Expr::Glob(..)
             | Expr::Cidr(..) => Value::Bool(self.truth(expr)?),
         })
+    }
+
+    /// The value of a node that is often a literal.
+    #[inline]
+    fn operand(&mut self, expr: &'a Expr) -> Outcome<'a, Value<'a>> {
+        match expr {
+            Expr::Text(text) => Ok(Value::Text(text)),
+            Expr::Int(value) => Ok(Value::Int(*value)),
+            other => self.value(other),
+        }
     }
 
     /// The JSON value at the end of a path.
