@@ -4,13 +4,8 @@
 mod actions;
 #[cfg(test)]
 mod language;
-#[cfg(test)]
 mod when_cost;
-#[cfg(test)]
 mod when_docs;
-#[cfg(test)]
 mod when_events;
-#[cfg(test)]
 mod when_fuzz;
-#[cfg(test)]
 mod when_oracle;
