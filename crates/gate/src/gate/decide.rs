@@ -222,23 +222,24 @@ impl Gate {
         let mode = ruleset.settings().mode;
         let dry = mode == Mode::DryRun;
         let would = dry.then_some(finding.verdict);
-        let mut key = decided.claimed.then(|| call_key(&event));
+        let key = decided.claimed.then(|| call_key(&event));
         let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
-        let shown = record.arguments.clone();
+        let mut ticket = self.ticket(&event, &decision, key, record.arguments.clone());
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
-            if let Some(key) = key.take() {
+            if let Some(key) = ticket.call().and_then(|call| call.key.as_ref()) {
                 // Nothing ran: what was reserved is given back.
-                let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
+                let _ = self.state.settle(key, &Default::default(), self.clock.now()).await;
             }
+            ticket.forget_key();
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, key, shown)
+        Gate::ruling(decision, ticket)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -315,13 +316,15 @@ impl Gate {
     }
 
     /// `key`: under which the call has reserved something.
-    fn ruling(
+    /// The ticket of a decision: there before the decision is recorded, so that a decision which is
+    /// cancelled on its way still has an outcome.
+    fn ticket(
         &self,
-        event: Event,
-        decision: Decision,
+        event: &Event,
+        decision: &Decision,
         key: Option<CallKey>,
         shown: ShownArguments,
-    ) -> Ruling {
+    ) -> Ticket {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
@@ -330,9 +333,12 @@ impl Gate {
             shown,
             since: decision.at,
             may_have_run: false,
-            event,
+            event: event.clone(),
         });
-        let ticket = Ticket::new(call, &self.abandoned);
+        Ticket::new(call, &self.abandoned)
+    }
+
+    fn ruling(decision: Decision, ticket: Ticket) -> Ruling {
         let passage = if decision.goes_through() {
             Passage::Open(Permit::new(decision.payload.clone(), ticket))
         } else {
@@ -360,7 +366,8 @@ impl Gate {
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let decision = unrecorded(decision, &event);
         let shown = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
-        self.ruling(event, decision, None, shown)
+        let ticket = self.ticket(&event, &decision, None, shown);
+        Gate::ruling(decision, ticket)
     }
 
     async fn refuse_without_state(
@@ -386,10 +393,10 @@ impl Gate {
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
         let record = self.decision_record(&event, session, &decision, &[]);
-        let shown = record.arguments.clone();
+        let ticket = self.ticket(&event, &decision, None, record.arguments.clone());
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
-        self.ruling(event, decision, None, shown)
+        Gate::ruling(decision, ticket)
     }
 }
 

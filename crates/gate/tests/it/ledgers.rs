@@ -175,6 +175,55 @@ fn a_settling_that_is_cancelled_leaves_an_outcome_all_the_same() {
     assert!(outcomes[0].is_unknown_outcome());
 }
 
+/// A ledger that takes its time: each record is there at once, the answer comes a poll later.
+#[derive(Default)]
+struct Slow(tollgate_gate::MemoryLedger);
+
+impl Ledger for Slow {
+    fn append(
+        &self,
+        record: Record,
+        durability: Durability,
+    ) -> tollgate_gate::Soon<'_, Result<(), tollgate_gate::LedgerError>> {
+        tollgate_gate::Soon::later(async move {
+            self.0.append(record, durability).await?;
+            let mut is_second = false;
+            std::future::poll_fn(move |cx| {
+                cx.waker().wake_by_ref();
+                match std::mem::replace(&mut is_second, true) {
+                    true => std::task::Poll::Ready(Ok(())),
+                    false => std::task::Poll::Pending,
+                }
+            })
+            .await
+        })
+    }
+}
+
+#[test]
+fn a_decision_that_is_cancelled_while_it_is_recorded_has_its_outcome_and_gives_back_its_place() {
+    use std::future::Future as _;
+    let once = judge("once", |_| {
+        let quota = Quota::Concurrency { max: 1 };
+        Opinion::claim(tollgate_gate::Claim { hook: "once".into(), key: "once".into(), quota })
+    });
+    let ledger = Arc::new(Slow::default());
+    let book = Arc::clone(&ledger);
+    let rig = Rig::with([once], |builder| builder.ledger(book));
+    block_on(rig.gate.flush()).unwrap();
+    {
+        let mut deciding = std::pin::pin!(rig.gate.decide(call("t", "{}")));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(deciding.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(is_open(&rig.decide(call("t", "{}"))), "its place is free again");
+    block_on(rig.gate.flush()).unwrap();
+    let records = ledger.0.records();
+    let decisions = records.iter().filter(|record| record.kind == RecordKind::Decision).count();
+    assert_eq!((decisions, outcomes(&records).len()), (2, 2));
+    assert!(outcomes(&records).iter().all(|outcome| outcome.executed == Some(false)));
+}
+
 #[test]
 fn buffered_goes_on_without_a_ledger() {
     let (rig, ledger) = breakable([], Durability::Buffered);
