@@ -94,7 +94,7 @@ impl Checker<'_> {
         }
         let kind = function_type(function, &name.name, &types)?;
         check_literal(function, &exprs, values)?;
-        Ok((Expr::Call(function, exprs), kind))
+        Ok((call(function, exprs), kind))
     }
 
     /// The text and the literal pattern of `matches`, `glob` and `ip_in`.
@@ -134,7 +134,7 @@ impl Checker<'_> {
         };
         let Some(object) = self.object_name(target) else {
             let holder = self.holder(target, field)?;
-            return Ok(Expr::HasField(Box::new(holder), field.name.as_str().into()));
+            return Ok(holder.has_field(&field.name));
         };
         let (name, place, exists) = known_place(&object, field)?;
         self.check_exists(node, &name, exists)?;
@@ -215,6 +215,19 @@ impl Checker<'_> {
             (_, []) => (Expr::Bool(true), None),
         })
     }
+}
+
+/// The call as it runs: a text is searched for a literal part by a searcher that is made once.
+fn call(function: Function, mut exprs: Vec<Expr>) -> Expr {
+    if let (Function::Contains, [_, Expr::Text(part)]) = (function, exprs.as_slice())
+        && let Ok(part) = Lazy::checked(part)
+    {
+        exprs.truncate(1);
+        if let Some(text) = exprs.pop() {
+            return Expr::Contains(Box::new(text), part);
+        }
+    }
+    Expr::Call(function, exprs)
 }
 
 /// A literal time that can never be read is an error now.

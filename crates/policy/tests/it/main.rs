@@ -8,4 +8,5 @@ mod when_cost;
 mod when_docs;
 mod when_events;
 mod when_fuzz;
+mod when_guards;
 mod when_oracle;
