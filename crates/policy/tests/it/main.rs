@@ -3,6 +3,18 @@
 #[cfg(test)]
 mod actions;
 #[cfg(test)]
+mod actions_allocations;
+#[cfg(test)]
+mod actions_limits;
+#[cfg(test)]
+mod actions_rig;
+#[cfg(test)]
+mod actions_schemas;
+#[cfg(test)]
+mod actions_seeds;
+#[cfg(test)]
+mod actions_votes;
+#[cfg(test)]
 mod language;
 mod when_cost;
 mod when_docs;
