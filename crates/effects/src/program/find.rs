@@ -1,0 +1,164 @@
+//! `find`: where it looks, what it selects, and what it does with it.
+//!
+//! Refused: taking `find` for a reader. `-delete`, `-exec` and `-fprint` make it something else.
+
+use crate::effect::Verb;
+use crate::mark;
+use crate::program::invoke::Running;
+use crate::run::Run;
+use crate::shell::scope::Scope;
+
+struct Search {
+    places: Vec<String>,
+    names: Vec<String>,
+    filtered: bool,
+    delete: bool,
+    commands: Vec<Vec<String>>,
+}
+
+impl Run<'_> {
+    pub(crate) fn find(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        let search = self.search(scope, running);
+        let mut targets = Vec::new();
+        for place in &search.places {
+            self.path(scope, Verb::Reads, place, false);
+            let base = place.trim_end_matches('/');
+            if !search.filtered {
+                targets.push((place.clone(), true));
+            } else if search.names.is_empty() {
+                targets.push((format!("{base}/{}", mark::BELOW), false));
+            } else {
+                for name in &search.names {
+                    targets.push((format!("{base}/{}{name}", mark::DEEP), true));
+                }
+            }
+        }
+        if search.delete {
+            for (target, tree) in &targets {
+                self.path(scope, Verb::Deletes, target, *tree);
+            }
+        }
+        for command in &search.commands {
+            for (target, _) in targets.iter().take(16) {
+                let mut argv: Vec<String> =
+                    command.iter().map(|word| word.replace("{}", target)).collect();
+                if argv.last().is_some_and(|last| last == "+") {
+                    argv.pop();
+                }
+                self.invoke_apart(scope, argv, "");
+            }
+        }
+        let lines: Vec<String> = targets
+            .iter()
+            .map(|(target, _)| if search.filtered { target.clone() } else {
+                format!("{}/{}", target.trim_end_matches('/'), mark::BELOW)
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    fn search(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Search {
+        let mut search = Search {
+            places: Vec::new(),
+            names: Vec::new(),
+            filtered: false,
+            delete: false,
+            commands: Vec::new(),
+        };
+        let mut words = running.argv.iter().skip(1).peekable();
+        while let Some(word) = words.next_if(|word| {
+            !(word.starts_with('-') && word.len() > 1) && !matches!(word.as_str(), "(" | "!")
+                || matches!(word.as_str(), "-H" | "-L" | "-P")
+        }) {
+            if !word.starts_with('-') {
+                search.places.push(word.clone());
+            }
+        }
+        if search.places.is_empty() {
+            search.places.push(".".to_owned());
+        }
+        let mut negated = false;
+        let mut either = false;
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-delete" => search.delete = true,
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let mut argv = Vec::new();
+                    for part in words.by_ref() {
+                        let ends = part == ";" || (part == "+" && argv.last().is_some_and(|l| l == "{}"));
+                        if ends {
+                            break;
+                        }
+                        argv.push(part.clone());
+                    }
+                    search.commands.push(argv);
+                }
+                "-fprint" | "-fls" | "-fprint0" | "-fprintf" => {
+                    if let Some(file) = words.next() {
+                        self.path(scope, Verb::Writes, file, false);
+                    }
+                }
+                "-name" | "-iname" => {
+                    search.filtered = true;
+                    if let Some(name) = words.next()
+                        && !negated
+                    {
+                        search.names.push(globbed(name));
+                    }
+                }
+                "!" | "-not" => {
+                    negated = true;
+                    continue;
+                }
+                "-o" | "-or" => either = true,
+                "-maxdepth" | "-mindepth" | "-xdev" | "-mount" | "-depth" | "-follow" => {
+                    if word.ends_with("depth") && word != "-depth" {
+                        let depth = words.next();
+                        search.filtered |= word == "-mindepth" && depth.is_some();
+                    }
+                }
+                "-print" | "-print0" | "-prune" | "-quit" | "-ls" | "(" | ")" | "-a" | "-and"
+                | "-true" | "-noleaf" => {}
+                "-type" | "-path" | "-wholename" | "-ipath" | "-regex" | "-iregex" | "-mtime"
+                | "-mmin" | "-atime" | "-ctime" | "-cmin" | "-amin" | "-size" | "-perm" | "-user"
+                | "-group" | "-newer" | "-links" | "-inum" | "-uid" | "-gid" | "-printf"
+                | "-regextype" | "-newermt" | "-fstype" | "-lname" | "-samefile" => {
+                    if !matches!(word.as_str(), "-printf" | "-regextype") {
+                        search.filtered = true;
+                    }
+                    words.next();
+                }
+                _ => search.filtered |= word == "-empty" || word == "-executable",
+            }
+            negated = false;
+        }
+        // `-name a -o -mtime 1`: the names no longer bound what is selected.
+        if either && search.names.len() < 2 {
+            search.names.clear();
+        }
+        search
+    }
+}
+
+/// A `-name` pattern as a marked text.
+pub(crate) fn globbed(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' => out.push(mark::ANY),
+            '?' => out.push(mark::ONE),
+            '[' => {
+                out.push(mark::ONE);
+                for c in chars.by_ref() {
+                    if c == ']' {
+                        break;
+                    }
+                }
+            }
+            '\\' => out.extend(chars.next()),
+            c => out.push(c),
+        }
+    }
+    out
+}
