@@ -41,13 +41,18 @@ impl Run<'_> {
             Some(cwd) => path::normalise(&base, &self.tilde(cwd)),
             None => None,
         };
-        Scope::new(&cwd.unwrap_or(base))
+        let mut scope = Scope::new(&cwd.unwrap_or(base));
+        // Who calls may have set positional parameters.
+        scope.args = None;
+        scope
     }
 
     /// A leading `~` outside of a shell: hosts expand it or not; the home folder is meant.
     fn tilde(&self, text: &str) -> String {
         match text.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home()),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                format!("{}{rest}", self.home())
+            }
             Some(_) | None => text.to_owned(),
         }
     }
@@ -132,7 +137,8 @@ impl Run<'_> {
             return;
         }
         self.host(url);
-        let gets = method.is_none_or(|m| m.eq_ignore_ascii_case("get") || m.eq_ignore_ascii_case("head"));
+        let gets =
+            method.is_none_or(|m| m.eq_ignore_ascii_case("get") || m.eq_ignore_ascii_case("head"));
         if !gets {
             self.thing(Verb::Sends, "data");
         }
@@ -171,7 +177,10 @@ impl Run<'_> {
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let verb = if has(&["delete", "remove", "unlink", "rmdir"]) {
             Verb::Deletes
-        } else if has(&["write", "edit", "create", "move", "rename", "update", "append", "save", "patch", "insert", "replace", "copy"]) {
+        } else if has(&[
+            "write", "edit", "create", "move", "rename", "update", "append", "save", "patch",
+            "insert", "replace", "copy",
+        ]) {
             Verb::Writes
         } else {
             Verb::Reads
@@ -203,7 +212,8 @@ impl Run<'_> {
                     self.mcp_value(verb, tool, key, value, depth + 1);
                 }
             }
-            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {}
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
+            }
         }
     }
 
@@ -214,20 +224,39 @@ impl Run<'_> {
         }
         let key = key.to_ascii_lowercase();
         let scope = self.outer_scope(None);
-        let is_path = ["path", "file", "filename", "folder", "dir", "directory", "source", "destination", "target"]
-            .iter()
-            .any(|word| key.contains(word));
+        let is_path = [
+            "path",
+            "file",
+            "filename",
+            "folder",
+            "dir",
+            "directory",
+            "source",
+            "destination",
+            "target",
+        ]
+        .iter()
+        .any(|word| key.contains(word));
         if crate::net::is_url(text) {
             self.host(text);
-        } else if matches!(key.as_str(), "command" | "cmd" | "script" | "shell_command" | "commandline") {
+        } else if matches!(
+            key.as_str(),
+            "command" | "cmd" | "script" | "shell_command" | "commandline"
+        ) {
             let mut scope = scope;
             self.run_text(&mut scope, text, "");
         } else if matches!(key.as_str(), "sql" | "query" | "statement") {
             self.sql(text);
-        } else if matches!(key.as_str(), "code" | "source_code" | "python" | "javascript") && !is_path {
-            let lang = if tool.contains("js") || key == "javascript" { Lang::Node } else { Lang::Python };
+        } else if matches!(key.as_str(), "code" | "source_code" | "python" | "javascript")
+            && !is_path
+        {
+            let lang =
+                if tool.contains("js") || key == "javascript" { Lang::Node } else { Lang::Python };
             self.code(&scope, lang, text);
-        } else if (is_path || text.starts_with('/') || text.starts_with("~/")) && !text.contains('\n') && text.len() < 1024 {
+        } else if (is_path || text.starts_with('/') || text.starts_with("~/"))
+            && !text.contains('\n')
+            && text.len() < 1024
+        {
             let source = key.contains("source") && tool.contains("move");
             let verb = if source { Verb::Deletes } else { verb };
             let text = self.tilde(text);

@@ -20,8 +20,10 @@ enum Step {
     Star,
     /// Any run.
     Deep,
-    /// Nothing, or any run that ends in a slash (`**/`).
+    /// The front of `**/`: nothing, or what the next step takes.
     Dirs,
+    /// Any run that ends in a slash.
+    DirsRest,
 }
 
 /// A compiled path glob: `*` and `?` stay within a path component, `**` crosses them, `[..]` is a
@@ -100,6 +102,7 @@ fn compile(pattern: &str) -> Vec<Step> {
                     steps.push(Step::Star);
                 } else if chars.next_if_eq(&'/').is_some() {
                     steps.push(Step::Dirs);
+                    steps.push(Step::DirsRest);
                 } else {
                     steps.push(Step::Deep);
                 }
@@ -167,7 +170,8 @@ fn moves(step: &Step) -> (bool, Option<Takes<'_>>, Option<Takes<'_>>) {
         Step::Class { negated, ranges } => (false, None, Some(Takes::Class(*negated, ranges))),
         Step::Star => (true, Some(Takes::NoSlash), None),
         Step::Deep => (true, Some(Takes::All), None),
-        Step::Dirs => (true, Some(Takes::All), Some(Takes::Only('/'))),
+        Step::Dirs => (true, None, None),
+        Step::DirsRest => (false, Some(Takes::All), Some(Takes::Only('/'))),
     }
 }
 
@@ -214,6 +218,13 @@ fn meet(a: &[Step], b: &[Step], fold: bool) -> bool {
         }
         if skip_b {
             todo.push((i, j + 1));
+        }
+        // `**/` may be nothing at all.
+        if a.get(i) == Some(&Step::Dirs) {
+            todo.push((i + 2, j));
+        }
+        if b.get(j) == Some(&Step::Dirs) {
+            todo.push((i, j + 2));
         }
         for (take_a, next_a) in [(stay_a, i), (go_a, i + 1)] {
             for (take_b, next_b) in [(stay_b, j), (go_b, j + 1)] {

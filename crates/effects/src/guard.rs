@@ -43,12 +43,18 @@ impl Effects {
             (Verb::Runs, Target::Program { name, sub }) => {
                 let runs = protected.programs.iter().any(|(program, subs)| {
                     let program_is = **name == **program;
-                    let sub_is = subs.is_empty() || subs.iter().any(|front| sub.starts_with(&**front));
-                    let piece = subs.iter().any(|front| has_words(&effect.piece.text, program, front));
+                    let sub_is =
+                        subs.is_empty() || subs.iter().any(|front| sub.starts_with(&**front));
+                    let piece =
+                        subs.iter().any(|front| has_words(&effect.piece.text, program, front));
                     program_is && (sub_is || piece)
                 });
-                let stops = matches!(&**name, "kill" | "pkill" | "killall" | "systemctl" | "launchctl")
-                    && protected.programs.iter().any(|(p, _)| effect.piece.text.contains(p.as_str()));
+                let stops =
+                    matches!(&**name, "kill" | "pkill" | "killall" | "systemctl" | "launchctl")
+                        && protected
+                            .programs
+                            .iter()
+                            .any(|(p, _)| effect.piece.text.contains(p.as_str()));
                 if runs {
                     Some(Touch::Command(effect))
                 } else if stops {
@@ -69,5 +75,7 @@ fn has_words(text: &str, program: &str, front: &str) -> bool {
         .skip_while(|word| !word.trim_matches(['"', '\'']).ends_with(program))
         .skip(1)
         .filter(|word| !word.starts_with('-'));
-    front.split_whitespace().all(|part| words.next().is_some_and(|w| w.trim_matches(['"', '\'']) == part))
+    front
+        .split_whitespace()
+        .all(|part| words.next().is_some_and(|w| w.trim_matches(['"', '\'']) == part))
 }

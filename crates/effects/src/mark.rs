@@ -47,11 +47,6 @@ pub(crate) fn has_void(text: &str) -> bool {
     has_mark(text) && text.contains([VOID, REMOTE, INIT, SECRET])
 }
 
-/// Whether `text` holds a glob that the file system would have to answer.
-pub(crate) fn has_glob(text: &str) -> bool {
-    has_mark(text) && text.contains([ANY, ONE, DEEP])
-}
-
 /// The text as a person reads it.
 pub(crate) fn shown(text: &str) -> String {
     if !has_mark(text) {

@@ -11,7 +11,10 @@ pub(crate) enum Change {
 
 /// The changes of a patch, in order; `None` if it is no patch.
 pub(crate) fn changes(text: &str) -> Option<Vec<Change>> {
-    let list = if text.contains("*** Begin Patch") || text.contains("*** Update File:") || text.contains("*** Add File:") || text.contains("*** Delete File:")
+    let list = if text.contains("*** Begin Patch")
+        || text.contains("*** Update File:")
+        || text.contains("*** Add File:")
+        || text.contains("*** Delete File:")
     {
         apply_patch(text)
     } else {

@@ -212,7 +212,8 @@ fn within(path: &str, folder: &str) -> Within {
     }
     let below = path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     if mark::has_void(path) {
-        let decided = !known.starts_with(folder) && !folder.starts_with(known.trim_end_matches('/'));
+        let decided =
+            !known.starts_with(folder) && !folder.starts_with(known.trim_end_matches('/'));
         return if decided { Within::Outside } else { Within::Maybe };
     }
     if below { Within::Below } else { Within::Outside }

@@ -54,6 +54,8 @@ pub(crate) struct Run<'e> {
     folders: HashMap<String, Option<String>>,
     /// The functions that are being called.
     pub(crate) calls: Vec<Box<str>>,
+    /// What `trap` has put off to the end of the present text.
+    pub(crate) traps: Vec<String>,
     pub(crate) depth: u32,
     steps: u32,
     parsed: usize,
@@ -77,6 +79,7 @@ impl<'e> Run<'e> {
             texts: Vec::new(),
             folders: HashMap::new(),
             calls: Vec::new(),
+            traps: Vec::new(),
             depth: 0,
             steps: STEPS_MAX,
             parsed: PARSED_BYTES_MAX,

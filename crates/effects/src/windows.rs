@@ -17,33 +17,126 @@ use crate::shell::scope::Scope;
 
 /// PowerShell's aliases and the names they stand for, lower case.
 const ALIASES: &[(&str, &str)] = &[
-    ("rm", "remove-item"), ("ri", "remove-item"), ("del", "remove-item"), ("erase", "remove-item"),
-    ("rd", "remove-item"), ("rmdir", "remove-item"), ("cat", "get-content"), ("gc", "get-content"),
-    ("type", "get-content"), ("cp", "copy-item"), ("copy", "copy-item"), ("cpi", "copy-item"),
-    ("mv", "move-item"), ("move", "move-item"), ("mi", "move-item"), ("ren", "rename-item"),
-    ("rni", "rename-item"), ("ni", "new-item"), ("sc", "set-content"), ("ac", "add-content"),
-    ("clc", "clear-content"), ("iex", "invoke-expression"), ("iwr", "invoke-webrequest"),
-    ("irm", "invoke-restmethod"), ("wget", "invoke-webrequest"), ("curl", "invoke-webrequest"),
-    ("saps", "start-process"), ("start", "start-process"), ("kill", "stop-process"),
-    ("spps", "stop-process"), ("cd", "set-location"), ("chdir", "set-location"),
-    ("sl", "set-location"), ("icm", "invoke-command"), ("gci", "get-childitem"),
-    ("ls", "get-childitem"), ("dir", "get-childitem"), ("sp", "set-itemproperty"),
-    ("rp", "remove-itemproperty"), ("sasv", "start-service"), ("spsv", "stop-service"),
-    ("echo", "write-output"), ("write", "write-output"), ("%", "foreach-object"),
-    ("foreach", "foreach-object"), ("?", "where-object"), ("where", "where-object"),
-    ("gi", "get-item"), ("gp", "get-itemproperty"), ("ii", "invoke-item"), ("tee", "tee-object"),
-    ("ft", "format-table"), ("fl", "format-list"), ("select", "select-object"),
-    ("sls", "select-string"), ("gal", "get-alias"), ("ipmo", "import-module"),
+    ("rm", "remove-item"),
+    ("ri", "remove-item"),
+    ("del", "remove-item"),
+    ("erase", "remove-item"),
+    ("rd", "remove-item"),
+    ("rmdir", "remove-item"),
+    ("cat", "get-content"),
+    ("gc", "get-content"),
+    ("type", "get-content"),
+    ("cp", "copy-item"),
+    ("copy", "copy-item"),
+    ("cpi", "copy-item"),
+    ("mv", "move-item"),
+    ("move", "move-item"),
+    ("mi", "move-item"),
+    ("ren", "rename-item"),
+    ("rni", "rename-item"),
+    ("ni", "new-item"),
+    ("sc", "set-content"),
+    ("ac", "add-content"),
+    ("clc", "clear-content"),
+    ("iex", "invoke-expression"),
+    ("iwr", "invoke-webrequest"),
+    ("irm", "invoke-restmethod"),
+    ("wget", "invoke-webrequest"),
+    ("curl", "invoke-webrequest"),
+    ("saps", "start-process"),
+    ("start", "start-process"),
+    ("kill", "stop-process"),
+    ("spps", "stop-process"),
+    ("cd", "set-location"),
+    ("chdir", "set-location"),
+    ("sl", "set-location"),
+    ("icm", "invoke-command"),
+    ("gci", "get-childitem"),
+    ("ls", "get-childitem"),
+    ("dir", "get-childitem"),
+    ("sp", "set-itemproperty"),
+    ("rp", "remove-itemproperty"),
+    ("sasv", "start-service"),
+    ("spsv", "stop-service"),
+    ("echo", "write-output"),
+    ("write", "write-output"),
+    ("%", "foreach-object"),
+    ("foreach", "foreach-object"),
+    ("?", "where-object"),
+    ("where", "where-object"),
+    ("gi", "get-item"),
+    ("gp", "get-itemproperty"),
+    ("ii", "invoke-item"),
+    ("tee", "tee-object"),
+    ("ft", "format-table"),
+    ("fl", "format-list"),
+    ("select", "select-object"),
+    ("sls", "select-string"),
+    ("gal", "get-alias"),
+    ("ipmo", "import-module"),
 ];
 
 /// Commands that have no effect worth telling, by their front.
 const HARMLESS: &[&str] = &[
-    "get-", "write-", "format-", "select-", "where-", "measure-", "sort-", "group-", "test-", "out-null",
-    "out-string", "convertto-", "convertfrom-", "compare-", "join-path", "split-path", "resolve-path",
-    "foreach-object", "set-strictmode", "set-variable", "new-variable", "new-object", "add-type", "start-sleep",
-    "push-location", "pop-location", "out-host", "tee-object", "update-", "if", "else", "try", "catch", "function", "param", "return",
-    "throw", "while", "switch", "exit", "rem", "cls", "title", "ver", "setlocal", "endlocal", "pause",
-    "goto", "tasklist", "whoami", "hostname", "systeminfo", "findstr", "find", "sort", "more", "tree", "where", "attrib",
+    "get-",
+    "write-",
+    "format-",
+    "select-",
+    "where-",
+    "measure-",
+    "sort-",
+    "group-",
+    "test-",
+    "out-null",
+    "out-string",
+    "convertto-",
+    "convertfrom-",
+    "compare-",
+    "join-path",
+    "split-path",
+    "resolve-path",
+    "foreach-object",
+    "set-strictmode",
+    "set-variable",
+    "new-variable",
+    "new-object",
+    "add-type",
+    "start-sleep",
+    "push-location",
+    "pop-location",
+    "out-host",
+    "tee-object",
+    "update-",
+    "if",
+    "else",
+    "try",
+    "catch",
+    "function",
+    "param",
+    "return",
+    "throw",
+    "while",
+    "switch",
+    "exit",
+    "rem",
+    "cls",
+    "title",
+    "ver",
+    "setlocal",
+    "endlocal",
+    "pause",
+    "goto",
+    "tasklist",
+    "whoami",
+    "hostname",
+    "systeminfo",
+    "findstr",
+    "find",
+    "sort",
+    "more",
+    "tree",
+    "where",
+    "attrib",
 ];
 
 struct Piece {
@@ -88,17 +181,23 @@ impl Run<'_> {
     ) -> bool {
         let mut words = words.to_vec();
         // `$x = command`, `& command`, `. command`, `@command`.
-        if words.first().is_some_and(|word| word.starts_with('$')) && words.get(1).is_some_and(|w| w == "=") {
+        if words.first().is_some_and(|word| word.starts_with('$'))
+            && words.get(1).is_some_and(|w| w == "=")
+        {
             words.drain(..2);
         }
-        while words.first().is_some_and(|word| matches!(word.as_str(), "&" | "." | "@" | "if" | "else")) {
+        while words
+            .first()
+            .is_some_and(|word| matches!(word.as_str(), "&" | "." | "@" | "if" | "else"))
+        {
             words.remove(0);
         }
         let Some(first) = words.first().cloned() else { return false };
         for word in &words {
             self.windows_block(scope, lang, word);
         }
-        let mut name = first.trim_start_matches('@').to_ascii_lowercase().replace(['^', '`', '"', '\''], "");
+        let mut name =
+            first.trim_start_matches('@').to_ascii_lowercase().replace(['^', '`', '"', '\''], "");
         if name.starts_with(['$', '(', '[']) {
             return self.windows_expression(&words);
         }
@@ -125,11 +224,18 @@ impl Run<'_> {
         remote: bool,
     ) -> bool {
         let named = |front: &str| {
-            options.iter().find(|(n, _)| !n.is_empty() && front.starts_with(n.as_str())).map(|(_, v)| v.clone())
+            options
+                .iter()
+                .find(|(n, _)| !n.is_empty() && front.starts_with(n.as_str()))
+                .map(|(_, v)| v.clone())
         };
         let has = |option: &str| options.iter().any(|(name, _)| name == option);
-        let all: Vec<String> =
-            named("path").or_else(|| named("literalpath")).into_iter().filter(|v| !v.is_empty()).chain(targets.iter().cloned()).collect();
+        let all: Vec<String> = named("path")
+            .or_else(|| named("literalpath"))
+            .into_iter()
+            .filter(|v| !v.is_empty())
+            .chain(targets.iter().cloned())
+            .collect();
         match name {
             "remove-item" | "del" | "erase" | "rd" | "rmdir" => {
                 let recursive = options.iter().any(|(name, _)| {
@@ -154,7 +260,9 @@ impl Run<'_> {
                     if target.to_ascii_lowercase().starts_with("env:") {
                         if target.len() == 4 {
                             self.environment();
-                        } else if crate::shell::scope::is_secret_name(target.get(4..).unwrap_or_default()) {
+                        } else if crate::shell::scope::is_secret_name(
+                            target.get(4..).unwrap_or_default(),
+                        ) {
                             self.secret_name = target.get(4..).unwrap_or_default().into();
                             self.secret(Verb::Exposes);
                         }
@@ -164,8 +272,9 @@ impl Run<'_> {
                 }
             }
             "set" if lang == Lang::Cmd && all.is_empty() => self.environment(),
-            "set-content" | "add-content" | "out-file" | "new-item" | "clear-content" | "set-itemproperty"
-            | "new-itemproperty" | "rename-item" | "export-csv" | "mkdir" | "md" | "tee-object" => {
+            "set-content" | "add-content" | "out-file" | "new-item" | "clear-content"
+            | "set-itemproperty" | "new-itemproperty" | "rename-item" | "export-csv" | "mkdir"
+            | "md" | "tee-object" => {
                 let place = named("filepath").filter(|v| !v.is_empty());
                 for target in place.iter().chain(all.first()) {
                     let upper = target.to_ascii_uppercase();
@@ -187,7 +296,10 @@ impl Run<'_> {
                         self.windows_path(scope, Verb::Writes, target, moves || has("mir"));
                     }
                 }
-                if name == "robocopy" && (has("mir") || has("purge")) && let Some(target) = all.get(1) {
+                if name == "robocopy"
+                    && (has("mir") || has("purge"))
+                    && let Some(target) = all.get(1)
+                {
                     self.windows_path(scope, Verb::Deletes, target, true);
                 }
             }
@@ -239,24 +351,36 @@ impl Run<'_> {
     ) -> bool {
         let has = |option: &str| options.iter().any(|(name, _)| name == option);
         let line = targets.join(" ").to_ascii_lowercase();
+        let says = |word: &str| has(word) || line.contains(&format!("/{word}"));
         match name {
-            "format-volume" | "clear-disk" | "initialize-disk" | "remove-partition" | "diskpart" | "cipher"
-            | "new-partition" | "set-disk" => self.thing(Verb::Destroys, "disk"),
-            "format" if targets.iter().any(|t| t.ends_with(':')) => self.thing(Verb::Destroys, "disk"),
-            "vssadmin" | "wbadmin" if line.contains("delete") => self.thing(Verb::Destroys, "backups"),
+            "format-volume" | "clear-disk" | "initialize-disk" | "remove-partition"
+            | "diskpart" | "cipher" | "new-partition" | "set-disk" => {
+                self.thing(Verb::Destroys, "disk")
+            }
+            "format" if targets.iter().any(|t| t.ends_with(':')) => {
+                self.thing(Verb::Destroys, "disk")
+            }
+            "vssadmin" | "wbadmin" if line.contains("delete") => {
+                self.thing(Verb::Destroys, "backups")
+            }
             "wmic" if line.contains("shadowcopy delete") => self.thing(Verb::Destroys, "backups"),
             "bcdedit" | "bootrec" => self.thing(Verb::Destroys, "system"),
-            "stop-computer" | "restart-computer" | "shutdown" => self.thing(Verb::Destroys, "system"),
+            "stop-computer" | "restart-computer" | "shutdown" => {
+                self.thing(Verb::Destroys, "system")
+            }
             "clear-eventlog" | "wevtutil" => self.thing(Verb::Destroys, "logs"),
             "stop-process" | "taskkill" | "stop-service" => {}
             "set-executionpolicy" => self.thing(Verb::Escalates, "execution-policy"),
-            "set-mppreference" | "add-mppreference" | "uninstall-windowsfeature" | "disable-windowsoptionalfeature" => {
+            "set-mppreference"
+            | "add-mppreference"
+            | "uninstall-windowsfeature"
+            | "disable-windowsoptionalfeature" => {
                 self.thing(Verb::Escalates, "defender");
             }
             "netsh" if line.contains("firewall") => self.thing(Verb::Escalates, "firewall"),
             "set-netfirewallprofile" => self.thing(Verb::Escalates, "firewall"),
             "takeown" | "icacls" | "set-acl" => self.thing(Verb::Escalates, "permissions"),
-            "net" if line.contains("/add") || has("add") => self.thing(Verb::Escalates, "users"),
+            "net" if says("add") => self.thing(Verb::Escalates, "users"),
             "new-localuser" | "add-localgroupmember" => self.thing(Verb::Escalates, "users"),
             "runas" => {
                 self.thing(Verb::Escalates, "root");
@@ -264,7 +388,7 @@ impl Run<'_> {
                     self.windows_text(scope, lang, text);
                 }
             }
-            "schtasks" if has("create") || has("change") => self.thing(Verb::Persists, "cron"),
+            "schtasks" if says("create") || says("change") => self.thing(Verb::Persists, "cron"),
             "register-scheduledtask" | "new-scheduledtask" | "new-service" => {
                 self.thing(Verb::Persists, "service");
             }
@@ -276,7 +400,8 @@ impl Run<'_> {
                 self.thing(Verb::Persists, "registry-run");
             }
             "reg" if line.starts_with("save") => self.thing(Verb::Exposes, "registry"),
-            "certutil" | "bitsadmin" | "mshta" | "regsvr32" | "rundll32" | "cscript" | "wscript" => {
+            "certutil" | "bitsadmin" | "mshta" | "regsvr32" | "rundll32" | "cscript"
+            | "wscript" => {
                 let mut fetched = false;
                 for target in targets.iter().filter(|t| net::is_url(t) || t.contains("://")) {
                     let at = target.find("http").unwrap_or(0);
@@ -296,7 +421,9 @@ impl Run<'_> {
                     self.thing(Verb::Escalates, "root");
                 }
                 if !words.is_empty() {
-                    let arguments = options.iter().find(|(n, _)| "argumentlist".starts_with(n.as_str()) && n.len() > 2);
+                    let arguments = options
+                        .iter()
+                        .find(|(n, _)| "argumentlist".starts_with(n.as_str()) && n.len() > 2);
                     let more = arguments.map_or("", |(_, v)| v.as_str());
                     self.windows_text(scope, lang, &format!("{} {more}", words.join(" ")));
                 }
@@ -314,12 +441,21 @@ impl Run<'_> {
         options: &[(String, String)],
         targets: &[String],
     ) -> bool {
-        if matches!(name, "powershell" | "pwsh" | "cmd") || !HARMLESS.iter().any(|front| name.starts_with(front)) {
+        if matches!(name, "powershell" | "pwsh" | "cmd")
+            || !HARMLESS.iter().any(|front| name.starts_with(front))
+        {
             if known_name(self.ctx.programs, name).is_some() && !matches!(name, "set" | "echo") {
                 let mut argv = vec![name.to_owned()];
                 for (option, value) in options {
                     let dash = if lang == Lang::Cmd { "/" } else { "-" };
-                    let dash = if option.len() > 1 && lang != Lang::Cmd && !matches!(name, "powershell" | "pwsh") { "--" } else { dash };
+                    let dash = if option.len() > 1
+                        && lang != Lang::Cmd
+                        && !matches!(name, "powershell" | "pwsh")
+                    {
+                        "--"
+                    } else {
+                        dash
+                    };
                     argv.push(format!("{dash}{option}"));
                     if !value.is_empty() {
                         argv.push(value.clone());
@@ -381,7 +517,8 @@ impl Run<'_> {
 
     fn windows_evaluated(&mut self, scope: &Scope, text: &str) {
         let lower = text.to_ascii_lowercase();
-        let fetches = ["downloadstring", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "webclient"];
+        let fetches =
+            ["downloadstring", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "webclient"];
         if fetches.iter().any(|needle| lower.contains(needle)) {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
@@ -400,7 +537,10 @@ impl Run<'_> {
     }
 
     fn windows_path(&mut self, scope: &Scope, verb: Verb, text: &str, tree: bool) {
-        let text = windows_home(self, text.trim_matches(['"', '\'']));
+        let mut text = windows_home(self, text.trim_matches(['"', '\'']));
+        if text.len() == 2 && text.ends_with(':') {
+            text.push('/');
+        }
         if text.contains('$') || text.contains('%') {
             self.unknown(verb, Reason::PathText);
             return;
@@ -446,7 +586,9 @@ fn windows_home(run: &Run<'_>, text: &str) -> String {
 
 /// Output redirections among the words: their targets are written.
 fn redirected(run: &mut Run<'_>, scope: &Scope, targets: &mut Vec<String>) {
-    while let Some(at) = targets.iter().position(|word| matches!(word.as_str(), ">" | ">>" | "2>" | "1>" | "*>")) {
+    while let Some(at) =
+        targets.iter().position(|word| matches!(word.as_str(), ">" | ">>" | "2>" | "1>" | "*>"))
+    {
         if let Some(file) = targets.get(at + 1).cloned()
             && !matches!(file.to_ascii_lowercase().as_str(), "nul" | "$null" | "&1")
         {
@@ -459,12 +601,29 @@ fn redirected(run: &mut Run<'_>, scope: &Scope, targets: &mut Vec<String>) {
 
 /// Options with their values, and the rest. Names are lower case without their dash.
 fn parameters(args: &[String], lang: Lang) -> (Vec<(String, String)>, Vec<String>) {
-    const SWITCHES: &[&str] = &["recurse", "force", "whatif", "confirm", "r", "fo", "verbose", "passthru", "usebasicparsing", "append", "asplaintext", "wait", "nonewwindow", "raw", "noclobber"];
+    const SWITCHES: &[&str] = &[
+        "recurse",
+        "force",
+        "whatif",
+        "confirm",
+        "r",
+        "fo",
+        "verbose",
+        "passthru",
+        "usebasicparsing",
+        "append",
+        "asplaintext",
+        "wait",
+        "nonewwindow",
+        "raw",
+        "noclobber",
+    ];
     let mut options = Vec::new();
     let mut targets = Vec::new();
     let mut words = args.iter().peekable();
     while let Some(word) = words.next() {
-        let slash = lang == Lang::Cmd && word.starts_with('/') && word.len() < 12 && !word.contains('.');
+        let slash =
+            lang == Lang::Cmd && word.starts_with('/') && word.len() < 12 && !word.contains('.');
         let dash = word.starts_with('-') && word.len() > 1;
         if !slash && !dash {
             targets.push(word.clone());
@@ -483,7 +642,9 @@ fn parameters(args: &[String], lang: Lang) -> (Vec<(String, String)>, Vec<String
         };
         let takes = lang == Lang::Powershell
             && glued.is_none()
-            && !SWITCHES.iter().any(|switch| *switch == name || (name.len() > 2 && switch.starts_with(&name)))
+            && !SWITCHES
+                .iter()
+                .any(|switch| *switch == name || (name.len() > 2 && switch.starts_with(&name)))
             && words.peek().is_some_and(|next| !next.starts_with('-'));
         let value = if takes { words.next().cloned() } else { glued };
         options.push((name, value.unwrap_or_default()));
@@ -516,6 +677,17 @@ fn pieces(text: &str, lang: Lang) -> Vec<Piece> {
                 }
             }
             (None, c) if c == escape => word.extend(chars.next().filter(|c| *c != '\n')),
+            (None, '(')
+                if depth == 0
+                    && matches!(
+                        word.to_ascii_lowercase().as_str(),
+                        "iex" | "invoke-expression"
+                    ) =>
+            {
+                last.words.push(std::mem::take(&mut word));
+                depth += 1;
+                word.push(c);
+            }
             (None, '(' | '{') => {
                 depth += 1;
                 word.push(c);

@@ -12,6 +12,8 @@ pub(crate) struct Arguments<'p> {
     pub(crate) positionals: Vec<String>,
     /// Options as named first in the table (or as written), with their values.
     pub(crate) options: Vec<(String, Option<String>)>,
+    /// The table's entries of the options that occurred.
+    chosen: Vec<&'p Choice>,
     pub(crate) acts: Vec<&'p Act>,
     /// A command of its own.
     pub(crate) nested: Option<Vec<String>>,
@@ -27,6 +29,7 @@ pub(crate) struct Arguments<'p> {
 impl Arguments<'_> {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(option, _)| option == name)
+            || self.chosen.iter().any(|choice| choice.names.iter().any(|n| **n == *name))
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
@@ -114,6 +117,7 @@ impl<'p> Reader<'p, '_> {
             return;
         };
         self.done.acts.extend(&choice.acts);
+        self.done.chosen.push(choice);
         if let (Some(role), Some(value)) = (choice.role, &value) {
             self.done.values.push((role, value.clone()));
         }
@@ -133,6 +137,10 @@ impl<'p> Reader<'p, '_> {
                 None => (word, None),
             };
             if let Some(choice) = self.find(name) {
+                if choice.role == Some(Role::Argv) {
+                    self.nested_here(choice);
+                    return;
+                }
                 let value = match (choice.role, glued) {
                     (Some(_), None) => self.next(),
                     (_, glued) => glued,
@@ -147,6 +155,10 @@ impl<'p> Reader<'p, '_> {
         }
         // An exact match first: some programs have words with one dash (`-delete`, `-la`).
         if let Some(choice) = self.find(word) {
+            if choice.role == Some(Role::Argv) {
+                self.nested_here(choice);
+                return;
+            }
             let value = if choice.role.is_some() { self.next() } else { None };
             self.note(word, Some(choice), value);
             return;
@@ -167,6 +179,15 @@ impl<'p> Reader<'p, '_> {
             }
             self.note(&name, choice, None);
         }
+    }
+
+    /// `-x COMMAND ..`: all that follows, or up to `;`, is a command.
+    fn nested_here(&mut self, choice: &'p Choice) {
+        let rest = self.argv.get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|word| word == ";").unwrap_or(rest.len());
+        self.done.nested = Some(rest.iter().take(length).cloned().collect());
+        self.at += length + 1;
+        self.done.acts.extend(&choice.acts);
     }
 
     /// Takes a word that is no option; `true` when the rest is a command of its own.

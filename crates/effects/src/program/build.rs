@@ -61,7 +61,8 @@ impl Run<'_> {
     pub(crate) fn unknown_script(&mut self, scope: &Scope, file: &str, lang: Lang) {
         let _ = lang;
         let at = path::normalise(&scope.cwd, file).unwrap_or_default();
-        let temporary = at.starts_with("/tmp/") || at.starts_with("/dev/shm/") || at.starts_with("/var/tmp/");
+        let temporary =
+            at.starts_with("/tmp/") || at.starts_with("/dev/shm/") || at.starts_with("/var/tmp/");
         if file.starts_with("/dev/fd/") || (mark::has_void(file) && !file.contains('/')) {
             self.unknown(Verb::Runs, Reason::RunText);
         } else if mark::has_void(file) || temporary {
@@ -142,10 +143,19 @@ impl Run<'_> {
         running: &Running<'_, '_>,
     ) -> Option<String> {
         let lang = running.args.record.and_then(|record| record.lang).unwrap_or(Lang::Other);
-        let carried = running.args.values.iter().any(|(role, _)| {
-            matches!(role, crate::program::table::Role::Code(_))
-        });
+        let carried = running
+            .args
+            .values
+            .iter()
+            .any(|(role, _)| matches!(role, crate::program::table::Role::Code(_)));
         if carried {
+            if matches!(lang, Lang::Perl | Lang::Ruby) {
+                let in_place = running.args.has("-i");
+                for file in &running.args.positionals {
+                    let verb = if in_place { Verb::Writes } else { Verb::Reads };
+                    self.path(scope, verb, file, false);
+                }
+            }
             return None;
         }
         if let Some(module) = running.args.value("-m") {
@@ -171,7 +181,8 @@ impl Run<'_> {
                 self.thing(Verb::Listens, "port");
                 return None;
             }
-            "base64" | "json.tool" | "this" | "timeit" | "venv" | "zipfile" | "tarfile" | "calendar" => {
+            "base64" | "json.tool" | "this" | "timeit" | "venv" | "zipfile" | "tarfile"
+            | "calendar" => {
                 return None;
             }
             _ => {
@@ -213,11 +224,29 @@ impl Run<'_> {
     }
 
     pub(crate) fn systemctl(&mut self, running: &Running<'_, '_>) -> Option<String> {
-        const VITAL: &[&str] = &["ssh", "firewalld", "ufw", "auditd", "network", "systemd-", "dbus", "iptables", "nftables", "NetworkManager", "apparmor", "fail2ban", "tollgate", "rsyslog"];
-        let stops = matches!(running.args.sub.as_str(), "stop" | "disable" | "mask" | "kill" | "isolate");
-        let vital = running.args.positionals.iter().any(|unit| {
-            VITAL.iter().any(|name| unit.starts_with(name))
-        });
+        const VITAL: &[&str] = &[
+            "ssh",
+            "firewalld",
+            "ufw",
+            "auditd",
+            "network",
+            "systemd-",
+            "dbus",
+            "iptables",
+            "nftables",
+            "NetworkManager",
+            "apparmor",
+            "fail2ban",
+            "tollgate",
+            "rsyslog",
+        ];
+        let stops =
+            matches!(running.args.sub.as_str(), "stop" | "disable" | "mask" | "kill" | "isolate");
+        let vital = running
+            .args
+            .positionals
+            .iter()
+            .any(|unit| VITAL.iter().any(|name| unit.starts_with(name)));
         if stops && vital {
             self.thing(Verb::Destroys, "system");
         }

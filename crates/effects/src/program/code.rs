@@ -65,6 +65,7 @@ impl Run<'_> {
             }
             Lang::Powershell | Lang::Cmd => self.windows_text(scope, lang, text),
             Lang::Sed => self.sed_script(scope, text),
+            Lang::Editor => self.editor_command(scope, text),
             Lang::Awk => {
                 self.awk_script(scope, text);
             }
@@ -85,32 +86,70 @@ impl Run<'_> {
     /// What shows only in the text as a whole: hidden code, reverse shells, the environment.
     fn whole_text(&mut self, lang: Lang, text: &str, before: usize) {
         let has = |needle: &str| text.contains(needle);
-        let decodes = has("b64decode") || has("fromhex") || has("unhexlify") || has("codecs.decode")
-            || has("marshal.loads") || has("zlib.decompress") || has("'base64'") || has("\"base64\"")
-            || has("atob(") || has("fromCharCode") || has("pack(") || has("unpack(")
-            || has("decode64") || has("base64_decode") || has("str_rot13") || has("gzinflate")
+        let decodes = has("b64decode")
+            || has("fromhex")
+            || has("unhexlify")
+            || has("codecs.decode")
+            || has("marshal.loads")
+            || has("zlib.decompress")
+            || has("'base64'")
+            || has("\"base64\"")
+            || has("atob(")
+            || has("fromCharCode")
+            || has("pack(")
+            || has("unpack(")
+            || has("decode64")
+            || has("base64_decode")
+            || has("str_rot13")
+            || has("gzinflate")
             || text.matches("chr(").count() > 3;
         let evaluates = calls::evaluates(text);
         if evaluates && decodes {
             self.unknown(Verb::Runs, Reason::RunText);
         }
         let fetches = self.out.iter().skip(before).any(|e| e.verb == Verb::Contacts)
-            || has("urlopen") || has("requests.get") || has("fetch(") || has("file_get_contents")
-            || has("LWP") || has("open-uri") || has("https.get") || has("http.get");
+            || has("urlopen")
+            || has("requests.get")
+            || has("fetch(")
+            || has("file_get_contents")
+            || has("LWP")
+            || has("open-uri")
+            || has("https.get")
+            || has("http.get");
         if evaluates && fetches {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
-        let socket = has("socket") || has("Socket") || has("fsockopen") || has("net.connect")
+        let socket = has("socket")
+            || has("Socket")
+            || has("fsockopen")
+            || has("net.connect")
             || has("net.createConnection");
-        let shell = has("/bin/sh") || has("/bin/bash") || has("pty.spawn") || has("dup2")
-            || has("cmd.exe") || has("child_process") || has("\"sh\"") || has("'sh'") || has("sh -i");
+        let contacts = self.out.iter().skip(before).any(|e| e.verb == Verb::Contacts);
+        if contacts && (has("/bin/sh") || has("/bin/bash") || has("pty.spawn") || has("dup2")) {
+            self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
+        }
+        let shell = has("/bin/sh")
+            || has("/bin/bash")
+            || has("pty.spawn")
+            || has("dup2")
+            || has("cmd.exe")
+            || has("child_process")
+            || has("\"sh\"")
+            || has("'sh'")
+            || has("sh -i");
         if socket && shell {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
         let reflects = has("getattr(") && (has("os") || has("builtins") || has("subprocess"))
-            || has("__builtins__") || has("globals()[") || has("__import__(")
-            || has("process.binding") || has("mainModule.require") || has("constructor(\"");
-        if reflects && !self.out.iter().skip(before).any(|e| e.verb == Verb::Runs) && lang != Lang::Other
+            || has("__builtins__")
+            || has("globals()[")
+            || has("__import__(")
+            || has("process.binding")
+            || has("mainModule.require")
+            || has("constructor(\"");
+        if reflects
+            && !self.out.iter().skip(before).any(|e| e.verb == Verb::Runs)
+            && lang != Lang::Other
         {
             self.unknown(Verb::Runs, Reason::RunText);
         }
@@ -123,7 +162,8 @@ impl Run<'_> {
             while let Some(at) = rest.find(needle) {
                 rest = rest.get(at + needle.len()..).unwrap_or_default();
                 let after = rest.trim_start_matches(['[', '.', '(', '\'', '"', '{', '?', '$']);
-                let after = after.strip_prefix("get(").unwrap_or(after).trim_start_matches(['\'', '"']);
+                let after =
+                    after.strip_prefix("get(").unwrap_or(after).trim_start_matches(['\'', '"']);
                 let name: String = after
                     .chars()
                     .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
@@ -133,9 +173,22 @@ impl Run<'_> {
                 if upper && is_secret_name(&name) {
                     self.secret_name = name.into();
                     self.secret(Verb::Exposes);
-                } else if !upper && !matches!(name.as_str(), "copy" | "update" | "pop" | "setdefault" | "fetch" | "key" | "has_key")
+                } else if !upper
+                    && !matches!(
+                        name.as_str(),
+                        "copy" | "update" | "pop" | "setdefault" | "fetch" | "key" | "has_key"
+                    )
                 {
-                    let prints = ["print", "console.log", "puts", "echo", "dumps", "stringify", "p ", "dict("];
+                    let prints = [
+                        "print",
+                        "console.log",
+                        "puts",
+                        "echo",
+                        "dumps",
+                        "stringify",
+                        "p ",
+                        "dict(",
+                    ];
                     if prints.iter().any(|word| text.contains(word)) {
                         self.environment();
                     }
@@ -164,7 +217,7 @@ impl Run<'_> {
                 && let Some(separator) = rest.chars().next()
                 && !separator.is_alphanumeric()
             {
-                let fields: Vec<&str> = rest.split(separator).collect();
+                let fields = unescaped_fields(rest, separator);
                 let flags = fields.get(3).copied().unwrap_or_default();
                 if let Some((front, file)) = flags.split_once("w ") {
                     if front.chars().all(|c| c.is_ascii_alphanumeric()) {
@@ -180,6 +233,23 @@ impl Run<'_> {
             && !text.starts_with('s')
         {
             self.path(scope, Verb::Writes, file.trim(), false);
+        }
+    }
+
+    /// `vi -c COMMAND`: shell escapes and writes.
+    fn editor_command(&mut self, scope: &Scope, text: &str) {
+        for command in text.split(['|', '\n']) {
+            let command = command.trim_start_matches([':', ' ', '%', '.']);
+            if let Some(shell) = command.strip_prefix('!').or_else(|| command.strip_prefix("r !")) {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, shell, "");
+            } else if let Some(file) =
+                command.strip_prefix("w ").or_else(|| command.strip_prefix("sav "))
+            {
+                self.path(scope, Verb::Writes, file.trim(), false);
+            } else if command.contains("system(") || command.starts_with("term") {
+                self.unknown(Verb::Runs, Reason::RunText);
+            }
         }
     }
 
@@ -207,7 +277,8 @@ impl Run<'_> {
             let after = text.get(position + 1..).unwrap_or_default();
             match byte {
                 b'"' | b'/' if *byte == b'"' => {
-                    let Some((string, tail)) = value::literal(text.get(position..).unwrap_or_default())
+                    let Some((string, tail)) =
+                        value::literal(text.get(position..).unwrap_or_default())
                     else {
                         return;
                     };
@@ -220,7 +291,9 @@ impl Run<'_> {
                     }
                     continue;
                 }
-                b'|' if !after.starts_with('|') && !text.get(..position).unwrap_or_default().ends_with('|') => {
+                b'|' if !after.starts_with('|')
+                    && !text.get(..position).unwrap_or_default().ends_with('|') =>
+                {
                     if let Some((command, _)) = value::literal(after.trim_start()) {
                         let mut inner = scope.clone();
                         self.run_text(&mut inner, &command, &mark::VOID.to_string());
@@ -269,4 +342,20 @@ impl Run<'_> {
             self.thing(Verb::Sends, "data");
         }
     }
+}
+
+/// Fields between separators that no backslash stands before.
+fn unescaped_fields(text: &str, separator: char) -> Vec<&str> {
+    let mut fields = Vec::new();
+    let mut from = 0;
+    let mut escaped = false;
+    for (index, c) in text.char_indices() {
+        if c == separator && !escaped {
+            fields.push(text.get(from..index).unwrap_or_default());
+            from = index + c.len_utf8();
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    fields.push(text.get(from..).unwrap_or_default());
+    fields
 }

@@ -36,6 +36,22 @@ impl Run<'_> {
         text
     }
 
+    /// `printenv`: all variables, or the ones named.
+    pub(crate) fn print_environment(&mut self, running: &Running<'_, '_>) -> String {
+        if running.args.positionals.is_empty() {
+            self.secret_name = "*".into();
+            return mark::SECRET.to_string();
+        }
+        let secret = running.args.positionals.iter().find(|name| is_secret_name(name));
+        match secret {
+            Some(name) => {
+                self.secret_name = name.as_str().into();
+                mark::SECRET.to_string()
+            }
+            None => mark::VOID.to_string(),
+        }
+    }
+
     pub(crate) fn printf(&mut self, scope: &mut Scope, running: &Running<'_, '_>) -> String {
         let mut words = running.argv.get(1..).unwrap_or_default();
         let mut target = None;
@@ -186,7 +202,11 @@ impl Run<'_> {
         None
     }
 
-    pub(crate) fn mkfifo(&mut self, scope: &mut Scope, running: &Running<'_, '_>) -> Option<String> {
+    pub(crate) fn mkfifo(
+        &mut self,
+        scope: &mut Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
         for name in &running.args.positionals {
             self.wrote(scope, name, &mark::VOID.to_string(), false);
         }
@@ -241,8 +261,12 @@ impl Run<'_> {
                 "file" => archive = Some(value),
                 "directory" => folder = value,
                 "remove-files" => mode = 'd',
-                "to-command" | "use-compress-program" | "checkpoint-action" | "info-script"
-                | "new-volume-script" | "rsh-command" => {
+                "to-command"
+                | "use-compress-program"
+                | "checkpoint-action"
+                | "info-script"
+                | "new-volume-script"
+                | "rsh-command" => {
                     let text = value.strip_prefix("exec=").unwrap_or(&value).to_owned();
                     let mut inner = scope.clone();
                     if name != "checkpoint-action" || value.starts_with("exec=") {
@@ -317,7 +341,12 @@ impl Run<'_> {
                 || (mode.contains('s') && mode.contains('+'));
             if setuid {
                 self.thing(Verb::Escalates, "setuid");
-            } else if digits.ends_with("777") || digits.ends_with("666") || matches!(mode.as_str(), "a+w" | "o+w" | "a+rwx" | "+w" | "ugo+rwx" | "o+rwx" | "a=rwx")
+            } else if digits.ends_with("777")
+                || digits.ends_with("666")
+                || matches!(
+                    mode.as_str(),
+                    "a+w" | "o+w" | "a+rwx" | "+w" | "ugo+rwx" | "o+rwx" | "a=rwx"
+                )
             {
                 let thing = if recursive { "world-writable-tree" } else { "world-writable" };
                 self.thing(Verb::Escalates, thing);
@@ -374,11 +403,25 @@ impl Run<'_> {
             return None;
         }
         const VITAL: &[&str] = &[
-            "systemd", "init", "sshd", "dbus", "Xorg", "gdm", "launchd", "WindowServer", "loginwindow",
-            "NetworkManager", "auditd", "falco", "tollgate", "osqueryd", "crowdstrike",
+            "systemd",
+            "init",
+            "sshd",
+            "dbus",
+            "Xorg",
+            "gdm",
+            "launchd",
+            "WindowServer",
+            "loginwindow",
+            "NetworkManager",
+            "auditd",
+            "falco",
+            "tollgate",
+            "osqueryd",
+            "crowdstrike",
         ];
         let vital = words.iter().any(|word| VITAL.iter().any(|name| word.starts_with(name)));
-        let everything = words.iter().any(|word| matches!(*word, "-u" | "--user" | "-v" | "." | ".*"));
+        let everything =
+            words.iter().any(|word| matches!(*word, "-u" | "--user" | "-v" | "." | ".*"));
         if vital || everything {
             self.thing(Verb::Destroys, "system");
         }
@@ -450,8 +493,8 @@ fn substitution(script: &str) -> Option<(String, String)> {
     let separator = rest.chars().next()?;
     let mut fields = rest.get(separator.len_utf8()..)?.split(separator);
     let (from, to, flags) = (fields.next()?, fields.next()?, fields.next()?);
-    let literal = |text: &str| !text.contains(['\\', '.', '*', '[', ']', '^', '$', '&', '+', '?', '(']);
+    let literal =
+        |text: &str| !text.contains(['\\', '.', '*', '[', ']', '^', '$', '&', '+', '?', '(']);
     (flags == "g" && !from.is_empty() && literal(from) && literal(to))
         .then(|| (from.to_owned(), to.to_owned()))
 }
-

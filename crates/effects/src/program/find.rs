@@ -11,12 +11,31 @@ use crate::shell::scope::Scope;
 struct Search {
     places: Vec<String>,
     names: Vec<String>,
+    /// `-path` patterns, whole paths.
+    paths: Vec<String>,
     filtered: bool,
     delete: bool,
     commands: Vec<Vec<String>>,
 }
 
 impl Run<'_> {
+    /// `fd PATTERN PLACE -x COMMAND`.
+    pub(crate) fn fd(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        let place = running.args.positionals.get(1).map_or(".", |place| place.as_str());
+        let target = format!("{}/{}", place.trim_end_matches('/'), mark::BELOW);
+        if let Some(mut argv) = running.args.nested.clone() {
+            let braced = argv.iter().any(|word| word.contains('{'));
+            for word in &mut argv {
+                *word = word.replace("{}", &target);
+            }
+            if !braced {
+                argv.push(target.clone());
+            }
+            self.invoke_apart(scope, argv, "");
+        }
+        target
+    }
+
     pub(crate) fn find(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
         let search = self.search(scope, running);
         let mut targets = Vec::new();
@@ -25,6 +44,8 @@ impl Run<'_> {
             let base = place.trim_end_matches('/');
             if !search.filtered {
                 targets.push((place.clone(), true));
+            } else if !search.paths.is_empty() {
+                targets.extend(search.paths.iter().map(|path| (path.clone(), true)));
             } else if search.names.is_empty() {
                 targets.push((format!("{base}/{}", mark::BELOW), false));
             } else {
@@ -50,8 +71,12 @@ impl Run<'_> {
         }
         let lines: Vec<String> = targets
             .iter()
-            .map(|(target, _)| if search.filtered { target.clone() } else {
-                format!("{}/{}", target.trim_end_matches('/'), mark::BELOW)
+            .map(|(target, _)| {
+                if search.filtered {
+                    target.clone()
+                } else {
+                    format!("{}/{}", target.trim_end_matches('/'), mark::BELOW)
+                }
             })
             .collect();
         lines.join("\n")
@@ -61,6 +86,7 @@ impl Run<'_> {
         let mut search = Search {
             places: Vec::new(),
             names: Vec::new(),
+            paths: Vec::new(),
             filtered: false,
             delete: false,
             commands: Vec::new(),
@@ -85,7 +111,8 @@ impl Run<'_> {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let mut argv = Vec::new();
                     for part in words.by_ref() {
-                        let ends = part == ";" || (part == "+" && argv.last().is_some_and(|l| l == "{}"));
+                        let ends =
+                            part == ";" || (part == "+" && argv.last().is_some_and(|l| l == "{}"));
                         if ends {
                             break;
                         }
@@ -117,13 +144,23 @@ impl Run<'_> {
                         search.filtered |= word == "-mindepth" && depth.is_some();
                     }
                 }
-                "-print" | "-print0" | "-prune" | "-quit" | "-ls" | "(" | ")" | "-a" | "-and"
-                | "-true" | "-noleaf" => {}
-                "-type" | "-path" | "-wholename" | "-ipath" | "-regex" | "-iregex" | "-mtime"
-                | "-mmin" | "-atime" | "-ctime" | "-cmin" | "-amin" | "-size" | "-perm" | "-user"
-                | "-group" | "-newer" | "-links" | "-inum" | "-uid" | "-gid" | "-printf"
-                | "-regextype" | "-newermt" | "-fstype" | "-lname" | "-samefile" => {
-                    if !matches!(word.as_str(), "-printf" | "-regextype") {
+                "-print" | "-print0" | "-quit" | "-ls" | "(" | ")" | "-a" | "-and" | "-true"
+                | "-noleaf" => {}
+                "-path" | "-wholename" | "-ipath" => {
+                    search.filtered = true;
+                    if let Some(path) = words.next()
+                        && !negated
+                    {
+                        search.paths.push(globbed(path).replace(mark::ANY, "\u{E002}"));
+                    }
+                }
+                "-prune" => search.paths.clear(),
+                "-type" | "-regex" | "-iregex" | "-mtime" | "-mmin" | "-atime" | "-ctime"
+                | "-cmin" | "-amin" | "-size" | "-perm" | "-user" | "-group" | "-newer"
+                | "-links" | "-inum" | "-uid" | "-gid" | "-printf" | "-regextype" | "-newermt"
+                | "-fstype" | "-lname" | "-samefile" => {
+                    // A kind alone selects nearly everything.
+                    if !matches!(word.as_str(), "-printf" | "-regextype" | "-type") {
                         search.filtered = true;
                     }
                     words.next();

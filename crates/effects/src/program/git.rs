@@ -10,7 +10,16 @@ use crate::run::Run;
 use crate::shell::scope::Scope;
 
 const SHARED: &[&str] = &[
-    "main", "master", "trunk", "develop", "dev", "release", "production", "prod", "staging", "stable",
+    "main",
+    "master",
+    "trunk",
+    "develop",
+    "dev",
+    "release",
+    "production",
+    "prod",
+    "staging",
+    "stable",
     "next",
 ];
 
@@ -69,15 +78,32 @@ impl Run<'_> {
                 | "gpg.program"
                 | "interactive.difffilter"
                 | "uploadpack.packobjectshook"
-        ) || matches!(last, "textconv" | "clean" | "smudge" | "process" | "cmd" | "driver" | "helper")
-            || key.starts_with("pager.");
+        ) || matches!(
+            last,
+            "textconv" | "clean" | "smudge" | "process" | "cmd" | "driver" | "helper"
+        ) || key.starts_with("pager.");
         if runs {
             let text = value.trim_start_matches('!');
             let plain = matches!(
                 text,
-                "" | "true" | "false" | "cat" | "less" | "vim" | "nano" | "store" | "cache" | "vi"
-                    | "osxkeychain" | "manager" | "delta" | "code --wait" | "emacs" | "less -R" | "manager-core"
-                    | "gpg" | "gpg2"
+                "" | "true"
+                    | "false"
+                    | "cat"
+                    | "less"
+                    | "vim"
+                    | "nano"
+                    | "store"
+                    | "cache"
+                    | "vi"
+                    | "osxkeychain"
+                    | "manager"
+                    | "delta"
+                    | "code --wait"
+                    | "emacs"
+                    | "less -R"
+                    | "manager-core"
+                    | "gpg"
+                    | "gpg2"
             ) || text.starts_with("cache ");
             if !plain {
                 let mut inner = scope.clone();
@@ -95,7 +121,11 @@ impl Run<'_> {
         }
     }
 
-    pub(crate) fn git_config(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+    pub(crate) fn git_config(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
         self.git(scope, running);
         let mut words = running.args.positionals.iter().map(String::as_str);
         let mut key = words.next().unwrap_or_default();
@@ -111,7 +141,30 @@ impl Run<'_> {
         } else {
             return None;
         };
-        let harmless = ["user.", "init.", "color.", "pull.", "push.", "safe.", "fetch.", "rebase.", "merge.", "alias.", "core.autocrlf", "core.editor", "core.excludesfile", "credential.helper", "commit.", "advice.", "branch.", "rerere.", "diff.", "http.postbuffer", "submodule.", "lfs."];
+        let harmless = [
+            "user.",
+            "init.",
+            "color.",
+            "pull.",
+            "push.",
+            "safe.",
+            "fetch.",
+            "rebase.",
+            "merge.",
+            "alias.",
+            "core.autocrlf",
+            "core.editor",
+            "core.excludesfile",
+            "credential.helper",
+            "commit.",
+            "advice.",
+            "branch.",
+            "rerere.",
+            "diff.",
+            "http.postbuffer",
+            "submodule.",
+            "lfs.",
+        ];
         let key = key.to_ascii_lowercase();
         if !harmless.iter().any(|front| key.starts_with(front)) {
             self.path(scope, Verb::Writes, &place, false);
@@ -157,7 +210,11 @@ impl Run<'_> {
     }
 
     /// `git checkout` and `git switch`: a branch is harmless, paths lose what was not committed.
-    pub(crate) fn git_checkout(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+    pub(crate) fn git_checkout(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
         self.git(scope, running);
         let args = running.args;
         let after = running.argv.iter().skip_while(|word| *word != "--").nth(1);

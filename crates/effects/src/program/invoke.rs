@@ -560,6 +560,8 @@ impl Run<'_> {
             Handler::Openssl => self.openssl(inner, running),
             Handler::Sort => Some(self.sort(inner, running)),
             Handler::Mkfifo => self.mkfifo(inner, running),
+            Handler::Fd => Some(self.fd(inner, running)),
+            Handler::Printenv => Some(self.print_environment(running)),
         }
     }
 }
@@ -592,7 +594,8 @@ pub(crate) fn shebang(text: &str) -> Option<Lang> {
     let mut words = line.split_whitespace();
     let mut program = path::base_name(words.next()?);
     if program == "env" {
-        program = path::base_name(words.find(|word| !word.starts_with('-') && !word.contains('='))?);
+        program =
+            path::base_name(words.find(|word| !word.starts_with('-') && !word.contains('='))?);
     }
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     Some(match plain {

@@ -28,7 +28,9 @@ impl Run<'_> {
         let destroys = match first {
             "DROP" => !matches!(second, "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "TEMPORARY"),
             "TRUNCATE" => true,
-            "DELETE" => !has("WHERE") || upper.contains("WHERE 1=1") || upper.contains("WHERE TRUE"),
+            "DELETE" => {
+                !has("WHERE") || upper.contains("WHERE 1=1") || upper.contains("WHERE TRUE")
+            }
             "UPDATE" => has("SET") && !has("WHERE"),
             "ALTER" => upper.contains(" DROP COLUMN") || upper.contains(" DROP TABLE"),
             "FLUSHALL" | "FLUSHDB" => true,
@@ -42,7 +44,7 @@ impl Run<'_> {
         if destroys {
             self.thing(Verb::Destroys, "database");
         }
-        let runs = (first == "COPY" && upper.contains(" PROGRAM "))
+        let runs = (first == "COPY" && has("PROGRAM"))
             || upper.contains("XP_CMDSHELL")
             || upper.contains("SYS_EXEC(")
             || upper.contains("LOAD_EXTENSION(")
@@ -54,7 +56,8 @@ impl Run<'_> {
         if runs {
             self.unknown(Verb::Runs, Reason::RunText);
         }
-        if first == "GRANT" && has("ALL") || (first == "CREATE" || first == "ALTER") && has("SUPERUSER")
+        if first == "GRANT" && has("ALL")
+            || (first == "CREATE" || first == "ALTER") && has("SUPERUSER")
         {
             self.thing(Verb::Escalates, "database-rights");
         }
@@ -74,10 +77,7 @@ impl Run<'_> {
             }
         }
         let carried = running.args.values.iter().any(|(role, _)| {
-            matches!(
-                role,
-                crate::program::table::Role::Sql | crate::program::table::Role::SqlFile
-            )
+            matches!(role, crate::program::table::Role::Sql | crate::program::table::Role::SqlFile)
         });
         if !carried && !running.stdin.is_empty() && !mark::has_void(running.stdin) {
             self.sql(running.stdin);
@@ -95,7 +95,11 @@ impl Run<'_> {
             if matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN") {
                 self.thing(Verb::Destroys, "database");
             }
-            if text.starts_with("CONFIG SET DIR") || text.starts_with("CONFIG SET DBFILENAME") || text.starts_with("MODULE LOAD") || text.starts_with("SLAVEOF") || text.starts_with("REPLICAOF")
+            if text.starts_with("CONFIG SET DIR")
+                || text.starts_with("CONFIG SET DBFILENAME")
+                || text.starts_with("MODULE LOAD")
+                || text.starts_with("SLAVEOF")
+                || text.starts_with("REPLICAOF")
             {
                 self.thing(Verb::Escalates, "database-rights");
             }

@@ -98,6 +98,8 @@ pub(crate) enum Lang {
     Sed,
     Powershell,
     Cmd,
+    /// Commands of vi and its like.
+    Editor,
     Other,
 }
 
@@ -215,12 +217,17 @@ pub(crate) enum Handler {
     Openssl,
     Sort,
     Mkfifo,
+    Fd,
+    Printenv,
 }
 
 impl Handler {
     /// Whether the handler itself runs the command that the arguments hold.
     pub(crate) fn runs_the_rest(self) -> bool {
-        matches!(self, Self::Env | Self::Xargs | Self::Parallel | Self::Ssh | Self::DockerRun)
+        matches!(
+            self,
+            Self::Env | Self::Xargs | Self::Parallel | Self::Ssh | Self::DockerRun | Self::Fd
+        )
     }
 }
 
@@ -482,6 +489,7 @@ fn lang(name: &str) -> Option<Lang> {
         "sed" => Lang::Sed,
         "powershell" => Lang::Powershell,
         "cmd" => Lang::Cmd,
+        "editor" => Lang::Editor,
         "other" => Lang::Other,
         _ => return None,
     })
@@ -597,6 +605,8 @@ fn handler(name: &str) -> Option<Handler> {
         "openssl" => Handler::Openssl,
         "sort" => Handler::Sort,
         "mkfifo" => Handler::Mkfifo,
+        "fd" => Handler::Fd,
+        "printenv" => Handler::Printenv,
         _ => return None,
     })
 }

@@ -95,10 +95,11 @@ impl Run<'_> {
             None if running.stdin.is_empty() => mark::VOID.to_string(),
             None => running.stdin.to_owned(),
         };
-        let split = |c: char| c == '\n' || c == '\0' || (!lines && c.is_whitespace());
+        let whole = lines || running.args.has("-0");
+        let split = |c: char| c == '\n' || c == '\0' || (!whole && c.is_whitespace());
         let mut items: Vec<String> =
             text.split(split).map(str::trim).filter(|i| !i.is_empty()).map(str::to_owned).collect();
-        if !lines {
+        if !whole {
             for item in &mut items {
                 if item.len() > 1 && item.starts_with(['\'', '"']) {
                     *item = item.trim_matches(['\'', '"']).to_owned();
@@ -117,8 +118,7 @@ impl Run<'_> {
             argv.extend(items);
             return self.invoke_apart(scope, argv, "");
         };
-        let items =
-            if items.len() > VALUES_MAX / 2 { vec![general(&items)] } else { items };
+        let items = if items.len() > VALUES_MAX / 2 { vec![general(&items)] } else { items };
         let mut stdout = String::new();
         for item in items {
             let argv = argv.iter().map(|word| word.replace(&replace, &item)).collect();
@@ -302,7 +302,9 @@ impl Run<'_> {
                 self.windows_text(scope, Lang::Powershell, text);
                 return None;
             }
-            if option.len() > 1 && "encodedcommand".starts_with(option) || option == "e" || option == "ec"
+            if option.len() > 1 && "encodedcommand".starts_with(option)
+                || option == "e"
+                || option == "ec"
             {
                 match words.next().and_then(|text| crate::decode::base64_utf16(text)) {
                     Some(text) => self.windows_text(scope, Lang::Powershell, &text),
@@ -316,8 +318,19 @@ impl Run<'_> {
                 }
                 return None;
             }
-            if matches!(option, "executionpolicy" | "ep" | "exec" | "ex" | "windowstyle" | "w" | "version" | "inputformat" | "outputformat" | "workingdirectory")
-            {
+            if matches!(
+                option,
+                "executionpolicy"
+                    | "ep"
+                    | "exec"
+                    | "ex"
+                    | "windowstyle"
+                    | "w"
+                    | "version"
+                    | "inputformat"
+                    | "outputformat"
+                    | "workingdirectory"
+            ) {
                 words.next();
             }
         }
@@ -326,7 +339,6 @@ impl Run<'_> {
         }
         None
     }
-
 }
 
 /// `node:20` runs `node`, `library/python:3` runs `python`.

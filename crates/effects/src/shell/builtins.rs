@@ -59,8 +59,8 @@ impl Run<'_> {
                 if let Some(text) = rest.iter().find(|word| !matches!(word.as_str(), "--" | "-"))
                     && rest.len() > 1
                 {
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, text, "");
+                    // It runs when the text ends, with the values of then.
+                    self.traps.push(text.clone());
                 }
             }
             "read" | "mapfile" | "readarray" => self.read(scope, name, rest, stdin),
@@ -232,4 +232,3 @@ impl Run<'_> {
         }
     }
 }
-

@@ -79,8 +79,7 @@ impl Run<'_> {
             out.push(text.to_owned());
             return;
         }
-        let mut field =
-            Field { text: String::new(), quoted: false, braces: false, split: false };
+        let mut field = Field { text: String::new(), quoted: false, braces: false, split: false };
         for (index, part) in word.parts.iter().enumerate() {
             self.part(scope, part, index == 0, &mut field);
         }
@@ -129,7 +128,6 @@ impl Run<'_> {
                 field.quoted = true;
                 field.text.push_str(text);
             }
-            Part::Made(text) => field.text.push_str(text),
             Part::Extended => field.text.push(mark::ANY),
             Part::Ansi(text) => {
                 field.quoted = true;
@@ -138,18 +136,18 @@ impl Run<'_> {
             Part::Variable { name, op, quoted } => {
                 field.quoted |= *quoted && !matches!(*name, "@");
                 let values = self.variable(scope, name, op);
-                self.put(&values, *quoted, field);
+                put(scope, &values, *quoted, field);
             }
             Part::Command { script, quoted } => {
                 field.quoted |= *quoted;
                 let text = self.substitute(scope, script);
-                self.put(&[text], *quoted, field);
+                put(scope, &[text], *quoted, field);
             }
             Part::Backtick { text, quoted } => {
                 field.quoted |= *quoted;
                 let inner = unescape_backtick(text, *quoted);
                 let text = self.substitute_text(scope, &inner);
-                self.put(&[text], *quoted, field);
+                put(scope, &[text], *quoted, field);
             }
             Part::Arithmetic(parts) => {
                 self.text(scope, parts);
@@ -163,30 +161,6 @@ impl Run<'_> {
                 let mut inner = scope.clone();
                 self.script(&mut inner, script, mark::VOID.to_string());
                 field.text.push_str("/dev/fd/out");
-            }
-        }
-    }
-
-    fn put(&mut self, values: &[String], quoted: bool, field: &mut Field) {
-        for (index, value) in values.iter().enumerate() {
-            if index > 0 {
-                field.text.push(mark::SPLIT);
-                field.split = true;
-            }
-            if quoted {
-                field.text.push_str(value);
-                continue;
-            }
-            for c in value.chars() {
-                match c {
-                    ' ' | '\t' | '\n' => {
-                        field.text.push(mark::SPLIT);
-                        field.split = true;
-                    }
-                    '*' => field.text.push(mark::ANY),
-                    '?' => field.text.push(mark::ONE),
-                    c => field.text.push(c),
-                }
             }
         }
     }
@@ -219,6 +193,8 @@ impl Run<'_> {
                     field.text.push(mark::ANY);
                 }
                 '?' => field.text.push(mark::ONE),
+                // In an address it is no bracket expression that could ever match.
+                '[' if field.text.ends_with("://") => field.text.push('['),
                 '[' => {
                     let mut ahead = chars.clone();
                     let closed = ahead.by_ref().take(64).skip(1).any(|c| c == ']');
@@ -235,8 +211,10 @@ impl Run<'_> {
                 }
                 ',' if field.braces => field.text.push(mark::COMMA),
                 '}' if field.braces => field.text.push(mark::CLOSE),
-                '~' if matches!(field.text.chars().last(), Some('=' | ':'))
-                    && matches!(chars.peek(), None | Some('/')) =>
+                '~' if matches!(
+                    field.text.chars().last(),
+                    Some('=' | ':' | mark::OPEN | mark::COMMA)
+                ) && matches!(chars.peek(), None | Some('/' | ',' | '}')) =>
                 {
                     field.text.push_str(&self.home());
                 }
@@ -314,7 +292,11 @@ impl Run<'_> {
                 if mark::has_mark(&value) || mark::has_mark(&pattern) || pattern.is_empty() {
                     return weaker(&value, &with);
                 }
-                if *all { value.replace(&pattern, &with) } else { value.replacen(&pattern, &with, 1) }
+                if *all {
+                    value.replace(&pattern, &with)
+                } else {
+                    value.replacen(&pattern, &with, 1)
+                }
             }
             Op::Slice(start, length) => {
                 if mark::has_mark(&value) {
@@ -384,6 +366,35 @@ impl Run<'_> {
     }
 }
 
+/// Puts values into a field; unquoted ones are split where the shell splits.
+fn put(scope: &Scope, values: &[String], quoted: bool, field: &mut Field) {
+    let separators = match scope.vars.get("IFS") {
+        Some(Var::Scalar(list)) => list.first().map_or(" \t\n", |text| text.as_str()),
+        Some(Var::List(_)) | None => " \t\n",
+    };
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            field.text.push(mark::SPLIT);
+            field.split = true;
+        }
+        if quoted {
+            field.text.push_str(value);
+            continue;
+        }
+        for c in value.chars() {
+            match c {
+                c if separators.contains(c) => {
+                    field.text.push(mark::SPLIT);
+                    field.split = true;
+                }
+                '*' => field.text.push(mark::ANY),
+                '?' => field.text.push(mark::ONE),
+                c => field.text.push(c),
+            }
+        }
+    }
+}
+
 /// A value after an operation that was not followed: what it can still be at most.
 fn weaker(value: &str, with: &str) -> String {
     let dull = |c: char| c == mark::WORD || c.is_alphanumeric() || matches!(c, '_' | '-');
@@ -449,7 +460,9 @@ fn braces(text: &str) -> Vec<String> {
     let mut todo = vec![text.to_owned()];
     while let Some(text) = todo.pop() {
         if done.len() + todo.len() > BRACE_WORDS_MAX {
-            return vec![text.chars().map(|c| if c == mark::OPEN { mark::VOID } else { c }).collect()];
+            return vec![
+                text.chars().map(|c| if c == mark::OPEN { mark::VOID } else { c }).collect(),
+            ];
         }
         match first_brace(&text) {
             None => done.push(text.chars().map(plain).collect()),

@@ -339,21 +339,34 @@ impl Run<'_> {
                 }
             }
             "NODE_OPTIONS" => {
-                if value.contains("--require") || value.contains("-r ") || value.contains("--import")
+                if value.contains("--require")
+                    || value.contains("-r ")
+                    || value.contains("--import")
                 {
                     self.unknown(Verb::Runs, Reason::Environment);
                 }
             }
-            "PROMPT_COMMAND" | "GIT_SSH_COMMAND" | "GIT_EXTERNAL_DIFF" | "GIT_PAGER" | "PAGER"
-            | "EDITOR" | "VISUAL" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_ASKPASS"
-            | "SSH_ASKPASS" | "GIT_PROXY_COMMAND" | "MANPAGER" | "BROWSER" | "LESSOPEN" => {
+            "PROMPT_COMMAND"
+            | "GIT_SSH_COMMAND"
+            | "GIT_EXTERNAL_DIFF"
+            | "GIT_PAGER"
+            | "PAGER"
+            | "EDITOR"
+            | "VISUAL"
+            | "GIT_EDITOR"
+            | "GIT_SEQUENCE_EDITOR"
+            | "GIT_ASKPASS"
+            | "SSH_ASKPASS"
+            | "GIT_PROXY_COMMAND"
+            | "MANPAGER"
+            | "BROWSER"
+            | "LESSOPEN" => {
                 if !value.is_empty() {
                     let mut inner = scope.clone();
                     self.run_text(&mut inner, value, "");
                 }
             }
-            "GIT_CONFIG_COUNT" | "GIT_CONFIG_PARAMETERS" | "GIT_EXEC_PATH"
-            | "GIT_TEMPLATE_DIR" => {
+            "GIT_CONFIG_COUNT" | "GIT_CONFIG_PARAMETERS" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" => {
                 self.unknown(Verb::Runs, Reason::GitConfig);
             }
             _ => {}
@@ -367,7 +380,9 @@ fn is_network(word: &str) -> bool {
 
 /// Whether `name` is a program that reads commands from its standard input.
 pub(crate) fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "rbash" | "tcsh" | "csh")
-        || name.strip_suffix(".exe").is_some_and(|name| name == "bash" || name == "sh")
+    matches!(
+        name,
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "rbash" | "tcsh" | "csh"
+    ) || name.strip_suffix(".exe").is_some_and(|name| name == "bash" || name == "sh")
         || net::is_url(name) && name.ends_with("/sh")
 }

@@ -39,17 +39,33 @@ pub(crate) struct Command<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Kind<'a> {
-    Simple { assigns: Vec<Assign<'a>>, words: Vec<Word<'a>> },
+    Simple {
+        assigns: Vec<Assign<'a>>,
+        words: Vec<Word<'a>>,
+    },
     Subshell(Script<'a>),
     Group(Script<'a>),
     /// Conditions and bodies in order; all may run.
     If(Vec<Script<'a>>),
-    Loop { condition: Script<'a>, body: Script<'a> },
-    For { name: &'a str, words: Option<Vec<Word<'a>>>, body: Script<'a> },
+    Loop {
+        condition: Script<'a>,
+        body: Script<'a>,
+    },
+    For {
+        name: &'a str,
+        words: Option<Vec<Word<'a>>>,
+        body: Script<'a>,
+    },
     /// The word, and the bodies.
-    Case { word: Word<'a>, bodies: Vec<Script<'a>> },
+    Case {
+        word: Word<'a>,
+        bodies: Vec<Script<'a>>,
+    },
     /// The name and the source of the body.
-    Function { name: &'a str, body: &'a str },
+    Function {
+        name: &'a str,
+        body: &'a str,
+    },
     /// `[[ .. ]]` and `(( .. ))`: only their expansions matter.
     Test(Vec<Word<'a>>),
 }
@@ -109,17 +125,25 @@ pub(crate) enum Part<'a> {
     Bare(&'a str),
     /// Text that stands for itself.
     Quoted(&'a str),
-    /// The same, made up.
-    Made(String),
     /// An extended glob `@(a|b)`: the text between the parentheses, any of its alternatives.
     Extended,
     /// `$'..'`, still encoded.
     Ansi(&'a str),
-    Variable { name: &'a str, op: Op<'a>, quoted: bool },
+    Variable {
+        name: &'a str,
+        op: Op<'a>,
+        quoted: bool,
+    },
     /// `$(..)`.
-    Command { script: Script<'a>, quoted: bool },
+    Command {
+        script: Script<'a>,
+        quoted: bool,
+    },
     /// Backticks: the text with its backslashes.
-    Backtick { text: &'a str, quoted: bool },
+    Backtick {
+        text: &'a str,
+        quoted: bool,
+    },
     /// `$((..))` or `$[..]`: its inner expansions.
     Arithmetic(Vec<Part<'a>>),
     /// `<(..)`.

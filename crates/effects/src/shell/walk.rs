@@ -31,7 +31,12 @@ impl Run<'_> {
         let outer_piece = self.piece.clone();
         let assume = std::mem::take(&mut self.assume);
         let choice = std::mem::take(&mut self.choice);
+        let traps = std::mem::take(&mut self.traps);
         let stdout = self.script(scope, &script, stdin.to_owned());
+        for text in std::mem::replace(&mut self.traps, traps).iter().take(16) {
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, text, "");
+        }
         self.choice = choice;
         self.assume = assume;
         if let Some(fail) = fail {

@@ -144,8 +144,9 @@ impl<'a> Parser<'a> {
             match self.at(0) {
                 0 if self.pos >= self.end => break,
                 b if b == stop && stop != 0 => break,
-                b'\\' if matches!(self.at(1), b'$' | b'`' | b'\\' | b'\n')
-                    || (stop != 0 && self.at(1) == b'"') =>
+                b'\\'
+                    if matches!(self.at(1), b'$' | b'`' | b'\\' | b'\n')
+                        || (stop != 0 && self.at(1) == b'"') =>
                 {
                     self.push_quoted(&mut parts, from);
                     let keep = self.at(1) != b'\n';

@@ -35,7 +35,12 @@ fn ordinary_work_passes_without_a_word() {
     println!("{} ordinary, {} asked, {} refused", commands.len(), asked.len(), refused.len());
     assert!(commands.len() >= 600, "only {} commands", commands.len());
     assert!(refused.is_empty(), "refused:\n  {}", refused.join("\n  "));
-    assert!(asked.len() * 100 <= commands.len(), "asked {}:\n  {}", asked.len(), asked.join("\n  "));
+    assert!(
+        asked.len() * 100 <= commands.len(),
+        "asked {}:\n  {}",
+        asked.len(),
+        asked.join("\n  ")
+    );
 }
 
 #[test]

@@ -54,17 +54,29 @@ fn one(effect: &Effect, all: &Effects) -> Answer {
         (verb, Target::Unknown(reason)) => unknown(*verb, *reason, all),
         (_, Target::RemoteCode) => Answer::Refuse,
         (_, Target::Agent { unguarded, .. }) => {
-            if *unguarded { Answer::Refuse } else { Answer::Ask }
+            if *unguarded {
+                Answer::Refuse
+            } else {
+                Answer::Ask
+            }
         }
         (Verb::Reads, Target::Path(path)) => {
-            if is_credential(path) { Answer::Refuse } else { Answer::Pass }
+            if is_credential(path) {
+                Answer::Refuse
+            } else {
+                Answer::Pass
+            }
         }
         (Verb::Sends, Target::Path(path)) => sends(path, all),
         (Verb::Writes, Target::Path(path)) => writes(path),
         (Verb::Deletes, Target::Path(path)) => deletes(path),
         (Verb::Contacts, Target::Host(host)) => contacts(host),
         (Verb::Sends, Target::Secret(_)) => {
-            if all.hosts().all(is_trusted) { Answer::Pass } else { Answer::Refuse }
+            if all.hosts().all(is_trusted) {
+                Answer::Pass
+            } else {
+                Answer::Refuse
+            }
         }
         (Verb::Sends, Target::Thing(_)) => {
             let local = all.hosts().next().is_some() && all.hosts().all(is_trusted);
@@ -74,7 +86,11 @@ fn one(effect: &Effect, all: &Effects) -> Answer {
         (Verb::Destroys, Target::Thing(thing)) => destroys(thing),
         (Verb::Escalates, Target::Thing(thing)) => escalates(thing),
         (Verb::Persists, Target::Thing(thing)) => {
-            if &**thing == "gh-alias" { Answer::Pass } else { Answer::Ask }
+            if &**thing == "gh-alias" {
+                Answer::Pass
+            } else {
+                Answer::Ask
+            }
         }
         (Verb::Publishes, Target::Thing(thing)) => match &**thing {
             "git-remote" | "image" | "site" | "workflow-run" | "merge" => Answer::Pass,
@@ -96,39 +112,111 @@ fn unknown(verb: Verb, reason: Reason, all: &Effects) -> Answer {
     }
 }
 
-fn globs(list: &'static [&'static str], cell: &'static OnceLock<Vec<PathGlob>>) -> &'static [PathGlob] {
+fn globs(
+    list: &'static [&'static str],
+    cell: &'static OnceLock<Vec<PathGlob>>,
+) -> &'static [PathGlob] {
     cell.get_or_init(|| list.iter().map(|g| PathGlob::new(g)).collect())
 }
 
 const FLOATING: &[&str] = &[
-    "**/.ssh/id_*", "**/.ssh/*_rsa", "**/.ssh/*_ed25519", "**/.ssh/*.pem", "**/.ssh/*key", "**/.aws/credentials", "**/.netrc",
-    "**/.git-credentials", "/home/*/.npmrc", "/root/.npmrc", "**/.pypirc", "**/.docker/config.json", "**/.kube/config", "**/.gnupg/*", "**/.gnupg/**",
-    "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/master.passwd", "**/.config/gcloud/**", "**/.azure/**", "**/.config/gh/hosts.yml",
-    "**/.env", "**/.env.local", "**/.env.production", "**/.env.prod", "**/.env.staging", "**/.env.development", "**/credentials.json", "**/service-account*.json",
-    "**/.vault-token", "**/id_rsa", "**/id_ed25519", "**/.bash_history", "**/.zsh_history", "**/Login Data", "**/cookies.sqlite", "**/logins.json", "**/key4.db",
-    "**/Library/Keychains/**", "**/.password-store/**", "**/.terraform.d/credentials*", "**/.cargo/credentials*", "**/.pgpass", "**/.my.cnf",
-    "**/wallet.dat", "**/.codex/auth.json", "**/.claude/.credentials.json", "/var/run/secrets/**", "/run/secrets/**", "**/*.kdbx", "**/.config/op/**", "**/.local/share/keyrings/**",
-    "**/.s3cfg", "**/.boto", "**/.config/hub", "**/.htpasswd", "**/secrets.yml", "**/secrets.yaml", "**/master.key", "/etc/kubernetes/admin.conf", "**/.bitcoin/**", "**/.ethereum/**", "/etc/ssl/private/**", "/etc/ssh/ssh_host_*_key",
+    "**/.ssh/id_*",
+    "**/.ssh/*_rsa",
+    "**/.ssh/*_ed25519",
+    "**/.ssh/*.pem",
+    "**/.ssh/*key",
+    "**/.aws/credentials",
+    "**/.netrc",
+    "**/.git-credentials",
+    "/home/*/.npmrc",
+    "/root/.npmrc",
+    "**/.pypirc",
+    "**/.docker/config.json",
+    "**/.kube/config",
+    "**/.gnupg/*",
+    "**/.gnupg/**",
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/etc/master.passwd",
+    "**/.config/gcloud/**",
+    "**/.azure/**",
+    "**/.config/gh/hosts.yml",
+    "**/.env",
+    "**/.env.local",
+    "**/.env.production",
+    "**/.env.prod",
+    "**/.env.staging",
+    "**/.env.development",
+    "**/credentials.json",
+    "**/service-account*.json",
+    "**/.vault-token",
+    "**/id_rsa",
+    "**/id_ed25519",
+    "**/.bash_history",
+    "**/.zsh_history",
+    "**/Login Data",
+    "**/cookies.sqlite",
+    "**/logins.json",
+    "**/key4.db",
+    "**/Library/Keychains/**",
+    "**/.password-store/**",
+    "**/.terraform.d/credentials*",
+    "**/.cargo/credentials*",
+    "**/.pgpass",
+    "**/.my.cnf",
+    "**/wallet.dat",
+    "**/.codex/auth.json",
+    "**/.claude/.credentials.json",
+    "/var/run/secrets/**",
+    "/run/secrets/**",
+    "**/*.kdbx",
+    "**/.config/op/**",
+    "**/.local/share/keyrings/**",
+    "**/.s3cfg",
+    "**/.boto",
+    "**/.config/hub",
+    "**/.htpasswd",
+    "**/secrets.yml",
+    "**/secrets.yaml",
+    "**/master.key",
+    "/etc/kubernetes/admin.conf",
+    "**/.bitcoin/**",
+    "**/.ethereum/**",
+    "/etc/ssl/private/**",
+    "/etc/ssh/ssh_host_*_key",
 ];
 const FOLDERS: &[&str] = &[
-    "/home/dev/.ssh/id_x", "/home/dev/.aws/credentials", "/home/dev/.gnupg/x", "/home/dev/.kube/config", "/root/.ssh/id_x",
-    "/home/dev/.config/gcloud/x", "/home/dev/.docker/config.json", "/home/dev/.password-store/x", "/home/dev/.mozilla/x", "/home/dev/.config/google-chrome/x",
+    "/home/dev/.ssh/id_x",
+    "/home/dev/.aws/credentials",
+    "/home/dev/.gnupg/x",
+    "/home/dev/.kube/config",
+    "/root/.ssh/id_x",
+    "/home/dev/.config/gcloud/x",
+    "/home/dev/.docker/config.json",
+    "/home/dev/.password-store/x",
+    "/home/dev/.mozilla/x",
+    "/home/dev/.config/google-chrome/x",
 ];
 
 fn is_credential(path: &PathTarget) -> bool {
+    if path.lexical().ends_with(".pub") {
+        return false;
+    }
     static F: OnceLock<Vec<PathGlob>> = OnceLock::new();
     static A: OnceLock<Vec<PathGlob>> = OnceLock::new();
     globs(FLOATING, &F).iter().any(|glob| path.cover(glob) == Cover::Itself && !is_wide(path))
-        || globs(FOLDERS, &A).iter().any(|glob| {
-            path.cover(glob) == Cover::Below && path.within(ROOT) == Within::Outside
-        })
+        || globs(FOLDERS, &A)
+            .iter()
+            .any(|glob| path.cover(glob) == Cover::Below && path.within(ROOT) == Within::Outside)
 }
 
 /// A glob so wide that it names nothing in particular: `*`, `**/*.txt`.
 fn is_wide(path: &PathTarget) -> bool {
     let name = path.lexical();
     let last = name.rsplit('/').next().unwrap_or_default();
-    path.within(ROOT) == Within::Below && (last.starts_with('*') || last.starts_with('<') || name.contains("**"))
+    path.within(ROOT) == Within::Below
+        && (last.starts_with('*') || last.starts_with('<') || name.contains("**"))
 }
 
 fn is_temporary(path: &PathTarget) -> bool {
@@ -138,9 +226,21 @@ fn is_temporary(path: &PathTarget) -> bool {
 }
 
 fn is_cache(path: &PathTarget) -> bool {
-    [".cache", ".npm/_cacache", ".cargo/registry", ".gradle/caches", "Library/Caches", ".local/share/virtualenvs", ".nuget/packages", ".m2/repository", "Library/Developer/Xcode/DerivedData", ".pub-cache", "go/pkg"]
-        .iter()
-        .any(|folder| matches!(path.within(&format!("{HOME}/{folder}")), Within::Below | Within::Root))
+    [
+        ".cache",
+        ".npm/_cacache",
+        ".cargo/registry",
+        ".gradle/caches",
+        "Library/Caches",
+        ".local/share/virtualenvs",
+        ".nuget/packages",
+        ".m2/repository",
+        "Library/Developer/Xcode/DerivedData",
+        ".pub-cache",
+        "go/pkg",
+    ]
+    .iter()
+    .any(|folder| matches!(path.within(&format!("{HOME}/{folder}")), Within::Below | Within::Root))
 }
 
 fn sends(path: &PathTarget, all: &Effects) -> Answer {
@@ -153,7 +253,11 @@ fn sends(path: &PathTarget, all: &Effects) -> Answer {
     match path.within(ROOT) {
         Within::Below => Answer::Pass,
         Within::Root | Within::Outside | Within::Maybe => {
-            if is_temporary(path) { Answer::Pass } else { Answer::Ask }
+            if is_temporary(path) {
+                Answer::Pass
+            } else {
+                Answer::Ask
+            }
         }
     }
 }
@@ -161,7 +265,17 @@ fn sends(path: &PathTarget, all: &Effects) -> Answer {
 fn writes(path: &PathTarget) -> Answer {
     static G: OnceLock<Vec<PathGlob>> = OnceLock::new();
     let guarded = globs(
-        &["/home/dev/project/.git/hooks/**", "/home/dev/project/.git/config", "**/.claude/settings*.json", "**/.codex/hooks.json", "**/.codex/config.toml", "**/.cursor/hooks.json", "**/.gemini/settings.json", "**/tollgate.yaml", "**/.github/hooks/**"],
+        &[
+            "/home/dev/project/.git/hooks/**",
+            "/home/dev/project/.git/config",
+            "**/.claude/settings*.json",
+            "**/.codex/hooks.json",
+            "**/.codex/config.toml",
+            "**/.cursor/hooks.json",
+            "**/.gemini/settings.json",
+            "**/tollgate.yaml",
+            "**/.github/hooks/**",
+        ],
         &G,
     );
     if guarded.iter().any(|glob| path.cover(glob) == Cover::Itself && !is_wide(path)) {
@@ -176,10 +290,37 @@ fn writes(path: &PathTarget) -> Answer {
         Within::Root => Answer::Pass,
         Within::Maybe => Answer::Ask,
         Within::Outside => {
-            let system = ["/etc", "/usr", "/bin", "/sbin", "/lib", "/boot", "/var/spool/cron", "/root", "/System", "C:/Windows", "/Library"];
-            let login = [".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".ssh/authorized_keys", ".ssh/config", ".config/autostart", ".config/systemd", "Library/LaunchAgents", ".bash_logout"];
+            let system = [
+                "/etc",
+                "/usr",
+                "/bin",
+                "/sbin",
+                "/lib",
+                "/boot",
+                "/var/spool/cron",
+                "/root",
+                "/System",
+                "C:/Windows",
+                "/Library",
+            ];
+            let login = [
+                ".bashrc",
+                ".bash_profile",
+                ".profile",
+                ".zshrc",
+                ".zprofile",
+                ".zshenv",
+                ".ssh/authorized_keys",
+                ".ssh/config",
+                ".config/autostart",
+                ".config/systemd",
+                "Library/LaunchAgents",
+                ".bash_logout",
+            ];
             let refused = system.iter().any(|folder| path.within(folder) != Within::Outside)
-                || login.iter().any(|file| path.within(&format!("{HOME}/{file}")) != Within::Outside);
+                || login
+                    .iter()
+                    .any(|file| path.within(&format!("{HOME}/{file}")) != Within::Outside);
             if refused { Answer::Refuse } else { Answer::Ask }
         }
     }
@@ -192,8 +333,12 @@ fn deletes(path: &PathTarget) -> Answer {
         return if shallow { Answer::Refuse } else { Answer::Pass };
     }
     let git = globs(&["/home/dev/project/.git", "/home/dev/project/.git/**"], &G);
-    let whole = path.lexical() == format!("{ROOT}/*") || path.lexical() == format!("{ROOT}/**");
-    if git.iter().any(|glob| path.cover(glob) != Cover::No) && !is_lock(path) && (!is_wide(path) || whole) {
+    let whole = path.lexical() == format!("{ROOT}/*")
+        || (path.lexical() == format!("{ROOT}/**") && path.is_tree());
+    if git.iter().any(|glob| path.cover(glob) != Cover::No)
+        && !is_lock(path)
+        && (!is_wide(path) || whole)
+    {
         return Answer::Refuse;
     }
     match path.within(ROOT) {
@@ -202,7 +347,11 @@ fn deletes(path: &PathTarget) -> Answer {
         Within::Root => Answer::Refuse,
         Within::Maybe => Answer::Ask,
         Within::Outside => {
-            if is_temporary(path) || is_cache(path) { Answer::Pass } else { Answer::Refuse }
+            if is_temporary(path) || is_cache(path) {
+                Answer::Pass
+            } else {
+                Answer::Refuse
+            }
         }
     }
 }
@@ -212,17 +361,71 @@ fn is_lock(path: &PathTarget) -> bool {
 }
 
 fn is_trusted(host: &str) -> bool {
-    ["localhost", "127.0.0.1", "0.0.0.0", "::1", "api.github.com", "github.com", "uploads.github.com", "api.openai.com", "api.anthropic.com", "registry.npmjs.org", "pypi.org", "gitlab.com", "git-remote", "ghcr.io", "registry", "docker.io", "cloud", "host.docker.internal", "amazonaws.com", "googleapis.com", "azure.com", "api.cloudflare.com", "sentry.io", "codecov.io", "api.stripe.com"]
-        .iter()
-        .any(|known| host == *known || host.strip_suffix(known).is_some_and(|front| front.ends_with('.')))
+    [
+        "localhost",
+        "127.0.0.1",
+        "0.0.0.0",
+        "::1",
+        "api.github.com",
+        "github.com",
+        "uploads.github.com",
+        "api.openai.com",
+        "api.anthropic.com",
+        "registry.npmjs.org",
+        "pypi.org",
+        "gitlab.com",
+        "git-remote",
+        "ghcr.io",
+        "registry",
+        "docker.io",
+        "cloud",
+        "host.docker.internal",
+        "amazonaws.com",
+        "googleapis.com",
+        "azure.com",
+        "api.cloudflare.com",
+        "sentry.io",
+        "codecov.io",
+        "api.stripe.com",
+    ]
+    .iter()
+    .any(|known| {
+        host == *known || host.strip_suffix(known).is_some_and(|front| front.ends_with('.'))
+    })
 }
 
 fn contacts(host: &str) -> Answer {
     match host {
-        "169.254.169.254" | "metadata.google.internal" | "100.100.100.200" | "169.254.170.2" | "fd00:ec2::254" | "metadata" | "metadata.azure.com" => Answer::Refuse,
+        "169.254.169.254"
+        | "metadata.google.internal"
+        | "100.100.100.200"
+        | "169.254.170.2"
+        | "fd00:ec2::254"
+        | "metadata"
+        | "metadata.azure.com" => Answer::Refuse,
         "tunnel" | "file-drop" | "mail" => Answer::Ask,
         host => {
-            let drops = ["transfer.sh", "pastebin.com", "webhook.site", "requestbin.com", "ngrok.io", "ngrok-free.app", "interact.sh", "oast.fun", "burpcollaborator.net", "0x0.st", "file.io", "termbin.com", "ix.io", "paste.rs", "discord.com", "api.telegram.org", "hooks.slack.com", "pipedream.net", "requestcatcher.com"];
+            let drops = [
+                "transfer.sh",
+                "pastebin.com",
+                "webhook.site",
+                "requestbin.com",
+                "ngrok.io",
+                "ngrok-free.app",
+                "interact.sh",
+                "oast.fun",
+                "burpcollaborator.net",
+                "0x0.st",
+                "file.io",
+                "termbin.com",
+                "ix.io",
+                "paste.rs",
+                "discord.com",
+                "api.telegram.org",
+                "hooks.slack.com",
+                "pipedream.net",
+                "requestcatcher.com",
+            ];
             let drop = drops.iter().any(|d| host == *d || host.ends_with(&format!(".{d}")));
             if drop { Answer::Ask } else { Answer::Pass }
         }
@@ -231,8 +434,20 @@ fn contacts(host: &str) -> Answer {
 
 fn destroys(thing: &str) -> Answer {
     match thing {
-        "disk" | "boot" | "system" | "shared-history" | "database" | "cluster" | "cloud" | "backups"
-        | "firmware" | "keys" | "secrets" | "registry" | "shredded-file" | "infrastructure-state" => Answer::Refuse,
+        "disk"
+        | "boot"
+        | "system"
+        | "shared-history"
+        | "database"
+        | "cluster"
+        | "cloud"
+        | "backups"
+        | "firmware"
+        | "keys"
+        | "secrets"
+        | "registry"
+        | "shredded-file"
+        | "infrastructure-state" => Answer::Refuse,
         "environment" | "toolchain" => Answer::Ask,
         _ => Answer::Ask,
     }
@@ -241,7 +456,14 @@ fn destroys(thing: &str) -> Answer {
 fn escalates(thing: &str) -> Answer {
     match thing {
         "root" | "owner-tree" | "global-install" | "clock" | "namespace" => Answer::Pass,
-        "setuid" | "kernel" | "guards" | "attack-tool" | "host-from-container" | "raw-disk" | "world-writable-tree" | "defender" => Answer::Refuse,
+        "setuid"
+        | "kernel"
+        | "guards"
+        | "attack-tool"
+        | "host-from-container"
+        | "raw-disk"
+        | "world-writable-tree"
+        | "defender" => Answer::Refuse,
         _ => Answer::Ask,
     }
 }

@@ -36,38 +36,71 @@ enum Does {
 
 /// Whether the text runs a text of its own language.
 pub(crate) fn evaluates(text: &str) -> bool {
-    ["exec(", "eval(", "eval ", "Function(", "assert(", "create_function(", "instance_eval", "compile(", "runInThisContext", "load("]
-        .iter()
-        .any(|needle| {
-            text.match_indices(needle).any(|(at, _)| {
-                let before = text.get(..at).and_then(|t| t.chars().last());
-                !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
-            })
+    [
+        "exec(",
+        "eval(",
+        "eval ",
+        "Function(",
+        "assert(",
+        "create_function(",
+        "instance_eval",
+        "compile(",
+        "runInThisContext",
+        "load(",
+    ]
+    .iter()
+    .any(|needle| {
+        text.match_indices(needle).any(|(at, _)| {
+            let before = text.get(..at).and_then(|t| t.chars().last());
+            !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
         })
+    })
 }
 
 fn judge(lang: Lang, owner: &str, name: &str) -> Option<Does> {
     let owned = |names: &[&str]| names.iter().any(|n| owner == *n || owner.ends_with(n));
     let script = matches!(lang, Lang::Perl | Lang::Ruby | Lang::Php);
     Some(match name {
-        "unlink" | "unlinkSync" | "rmdir" | "rmdirSync" | "removedirs" | "remove_file" if owner.is_empty() && script || owned(&["os", "fs", "File", "Dir", "promises", "fsp", "FileUtils"]) => {
+        "unlink" | "unlinkSync" | "rmdir" | "rmdirSync" | "removedirs" | "remove_file"
+            if owner.is_empty() && script
+                || owned(&["os", "fs", "File", "Dir", "promises", "fsp", "FileUtils"]) =>
+        {
             Does::Delete
         }
         "unlink" | "rmdir" if lang == Lang::Python => Does::DeleteSelf,
         "remove" if owned(&["os", "fs", "File", "FileUtils"]) => {
-            if lang == Lang::Node { Does::DeleteTree } else { Does::Delete }
+            if lang == Lang::Node {
+                Does::DeleteTree
+            } else {
+                Does::Delete
+            }
         }
-        "rmtree" | "rmSync" | "rm_rf" | "rm_r" | "remove_tree" | "removeSync" | "rimraf" | "rm_f"
-        | "remove_dir" | "remove_entry_secure" | "emptyDirSync" => Does::DeleteTree,
+        "rmtree"
+        | "rmSync"
+        | "rm_rf"
+        | "rm_r"
+        | "remove_tree"
+        | "removeSync"
+        | "rimraf"
+        | "rm_f"
+        | "remove_dir"
+        | "remove_entry_secure"
+        | "emptyDirSync" => Does::DeleteTree,
         "rm" if owned(&["fs", "fsp", "promises", "FileUtils"]) => Does::DeleteTree,
         "delete" if owned(&["File", "Dir"]) => Does::Delete,
-        "rename" | "renameSync" | "renames" | "mv" if owned(&["os", "fs", "File", "FileUtils", "promises"]) || owner.is_empty() && script => {
+        "rename" | "renameSync" | "renames" | "mv"
+            if owned(&["os", "fs", "File", "FileUtils", "promises"])
+                || owner.is_empty() && script =>
+        {
             Does::Move
         }
         "replace" if owner == "os" => Does::Move,
         "move" if owned(&["shutil", "fs"]) => Does::Move,
-        "copy" | "copyfile" | "copy2" | "copytree" | "copyFileSync" | "cpSync" | "copyFile" | "cp" | "cp_r"
-            if owned(&["shutil", "fs", "FileUtils", "promises", "File"]) || name == "copytree" || owner.is_empty() && lang == Lang::Php =>
+        "copy" | "copyfile" | "copy2" | "copytree" | "copyFileSync" | "cpSync" | "copyFile"
+        | "cp" | "cp_r"
+            if owned(&["shutil", "fs", "FileUtils", "promises", "File"])
+                || name == "copytree"
+                || owner.is_empty() && lang == Lang::Php =>
         {
             Does::Copy
         }
@@ -77,21 +110,43 @@ fn judge(lang: Lang, owner: &str, name: &str) -> Option<Does> {
         "truncate" | "chmod" | "symlink" | "makedirs" | "mkdir" if owner == "os" => Does::Write,
         "chmodSync" | "symlinkSync" => Does::Write,
         "write_text" | "write_bytes" => Does::WriteSelf,
-        "readFileSync" | "readFile" | "createReadStream" | "file_get_contents" | "readfile" | "readlines" | "foreach" => {
-            if owned(&["fs", "File", "IO", "promises", "fsp"]) || owner.is_empty() { Does::Read } else { return None }
+        "readFileSync" | "readFile" | "createReadStream" | "file_get_contents" | "readfile"
+        | "readlines" | "foreach" => {
+            if owned(&["fs", "File", "IO", "promises", "fsp"]) || owner.is_empty() {
+                Does::Read
+            } else {
+                return None;
+            }
         }
         "read" if owned(&["File", "IO"]) => Does::Read,
-        "open" if owner.is_empty() || owned(&["io", "File", "codecs", "os", "builtins"]) => Does::Open,
+        "open" if owner.is_empty() || owned(&["io", "File", "codecs", "os", "builtins"]) => {
+            Does::Open
+        }
         "fopen" => Does::Open,
         "openSync" => Does::Open,
-        "system" | "popen" | "getoutput" | "getstatusoutput" | "shell_exec" | "passthru" | "execSync"
-        | "popen3" | "capture3" | "capture2e" | "capture2" | "create_subprocess_shell" | "proc_open" => Does::Shell,
-        "exec" if owned(&["child_process", "cp", "os", "shell"]) || owner.is_empty() && (script || owner == ")") => {
+        "system"
+        | "popen"
+        | "getoutput"
+        | "getstatusoutput"
+        | "shell_exec"
+        | "passthru"
+        | "execSync"
+        | "popen3"
+        | "capture3"
+        | "capture2e"
+        | "capture2"
+        | "create_subprocess_shell"
+        | "proc_open" => Does::Shell,
+        "exec"
+            if owned(&["child_process", "cp", "os", "shell"])
+                || owner.is_empty() && (script || owner == ")") =>
+        {
             Does::Shell
         }
         "exec" | "eval" if lang == Lang::Python && owner.is_empty() => Does::Evaluate,
         "exec" if lang == Lang::Node && (owner.is_empty() || owner == ")") => Does::Shell,
-        "eval" | "Function" | "runInThisContext" | "runInNewContext" | "instance_eval" | "class_eval" | "create_function" | "assert"
+        "eval" | "Function" | "runInThisContext" | "runInNewContext" | "instance_eval"
+        | "class_eval" | "create_function" | "assert"
             if owner.is_empty() || owned(&["vm"]) =>
         {
             if name == "assert" && lang != Lang::Php {
@@ -100,25 +155,69 @@ fn judge(lang: Lang, owner: &str, name: &str) -> Option<Does> {
             Does::Evaluate
         }
         "execute" if owner == "os" => Does::Shell,
-        "run" | "call" | "check_output" | "check_call" | "Popen" if owned(&["subprocess", "sp"]) || name == "check_output" || name == "Popen" || name == "check_call" => {
+        "run" | "call" | "check_output" | "check_call" | "Popen"
+            if owned(&["subprocess", "sp"])
+                || name == "check_output"
+                || name == "Popen"
+                || name == "check_call" =>
+        {
             Does::Program
         }
-        "spawn" | "spawnSync" | "execFile" | "execFileSync" | "fork" | "execv" | "execvp" | "execve"
-        | "execl" | "execlp" | "spawnl" | "spawnlp" | "spawnv" | "pcntl_exec" | "posix_spawn"
-        | "create_subprocess_exec" | "startfile" | "Command" => Does::Program,
-        "urlopen" | "urlretrieve" | "fetch" | "fsockopen" | "create_connection" | "getaddrinfo" | "getstore"
-        | "createConnection" | "curl_init" | "HTTPSConnection" | "HTTPConnection" | "get_response" | "WebSocket" | "URI" => {
+        "spawn"
+        | "spawnSync"
+        | "execFile"
+        | "execFileSync"
+        | "fork"
+        | "execv"
+        | "execvp"
+        | "execve"
+        | "execl"
+        | "execlp"
+        | "spawnl"
+        | "spawnlp"
+        | "spawnv"
+        | "pcntl_exec"
+        | "posix_spawn"
+        | "create_subprocess_exec"
+        | "startfile"
+        | "Command" => Does::Program,
+        "urlopen" | "urlretrieve" | "fetch" | "fsockopen" | "create_connection" | "getaddrinfo"
+        | "getstore" | "createConnection" | "curl_init" | "HTTPSConnection" | "HTTPConnection"
+        | "get_response" | "WebSocket" | "URI" => {
             if name == "fetch" && !owner.is_empty() || name == "URI" && lang != Lang::Ruby {
                 return None;
             }
             Does::Contact
         }
         "get" | "head" | "request" | "connect" | "new"
-            if owned(&["requests", "http", "https", "axios", "LWP", "net", "httpx", "HTTP", "socket", "s", "urllib3", "got", "TCPSocket", "sock", "INET", "Simple", "client", "session"]) =>
+            if owned(&[
+                "requests",
+                "http",
+                "https",
+                "axios",
+                "LWP",
+                "net",
+                "httpx",
+                "HTTP",
+                "socket",
+                "s",
+                "urllib3",
+                "got",
+                "TCPSocket",
+                "sock",
+                "INET",
+                "Simple",
+                "client",
+                "session",
+            ]) =>
         {
             Does::Contact
         }
-        "post" | "put" | "patch" | "post_form" if owned(&["requests", "http", "https", "axios", "httpx", "HTTP", "session", "client"]) => {
+        "post" | "put" | "patch" | "post_form"
+            if owned(&[
+                "requests", "http", "https", "axios", "httpx", "HTTP", "session", "client",
+            ]) =>
+        {
             Does::Send
         }
         "sendall" | "send" if owned(&["s", "sock", "socket"]) => return None,
@@ -133,7 +232,8 @@ impl Run<'_> {
         let mut at = 0;
         let mut word = None;
         while let Some(byte) = bytes.get(at) {
-            let named = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'$' | b'@');
+            let named =
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'$' | b'@');
             if named || (*byte == b'-' && bytes.get(at + 1) == Some(&b'>')) {
                 if word.is_none() {
                     word = Some(at);
@@ -148,13 +248,17 @@ impl Run<'_> {
             }
             match byte {
                 b'`' if matches!(lang, Lang::Perl | Lang::Ruby | Lang::Php) => {
-                    if let Some((command, after)) = value::literal(text.get(at..).unwrap_or_default()) {
+                    if let Some((command, after)) =
+                        value::literal(text.get(at..).unwrap_or_default())
+                    {
                         self.code_runs(scope, &[command], true);
                         at = text.len() - after.len();
                         continue;
                     }
                 }
-                b'#' if matches!(lang, Lang::Python | Lang::Perl | Lang::Ruby) && line_starts(text, at) => {
+                b'#' if matches!(lang, Lang::Python | Lang::Perl | Lang::Ruby)
+                    && line_starts(text, at) =>
+                {
                     let rest = text.get(at..).unwrap_or_default();
                     at += rest.find('\n').unwrap_or(rest.len());
                     continue;
@@ -215,13 +319,23 @@ impl Run<'_> {
     fn call_does(&mut self, scope: &Scope, does: Does, args: &[&str], before: &str, whole: &str) {
         let text = |index: usize| -> String {
             let arg = args.get(index).copied().unwrap_or_default();
-            let arg = arg.split_once('=').filter(|(k, v)| is_keyword(k) && !v.starts_with('=')).map_or(arg, |(_, v)| v);
+            let arg = arg
+                .split_once('=')
+                .filter(|(k, v)| is_keyword(k) && !v.starts_with('='))
+                .map_or(arg, |(_, v)| v);
             value::value(arg, whole, 0)
         };
         match does {
             Does::Delete | Does::DeleteTree => {
                 for index in 0..args.len().clamp(1, 8) {
-                    let is_option = args.get(index).is_some_and(|a| a.starts_with('{') || a.contains('=') || a.contains("=>") || a.starts_with("True") || a.starts_with("function") || a.starts_with('('));
+                    let is_option = args.get(index).is_some_and(|a| {
+                        a.starts_with('{')
+                            || a.contains('=')
+                            || a.contains("=>")
+                            || a.starts_with("True")
+                            || a.starts_with("function")
+                            || a.starts_with('(')
+                    });
                     if index == 0 || !is_option {
                         let words = args.get(index).and_then(|arg| list(arg, whole));
                         for path in words.unwrap_or_else(|| vec![text(index)]) {
@@ -278,7 +392,10 @@ impl Run<'_> {
                     Some(words) => words.first().cloned().unwrap_or_default(),
                     // `net.connect(port, host)`, `new Socket(PeerAddr => 'host')`.
                     None if first.parse::<u32>().is_ok() => text(1),
-                    None if first.contains("PeerAddr") || first.contains("host") || first.contains("=>") => {
+                    None if first.contains("PeerAddr")
+                        || first.contains("host")
+                        || first.contains("=>") =>
+                    {
                         peer(whole)
                     }
                     None => text(0),
@@ -291,7 +408,9 @@ impl Run<'_> {
     fn code_opens(&mut self, scope: &Scope, args: &[&str], first: &str, second: &str, third: &str) {
         // Perl: `open(F, '>', 'x')`, `open(F, ">x")`, `open(F, "cmd|")`.
         let perl = args.first().is_some_and(|arg| {
-            arg.starts_with("my ") || arg.starts_with('$') || (!arg.starts_with(['"', '\'']) && arg.chars().all(|c| c.is_ascii_uppercase()))
+            arg.starts_with("my ")
+                || arg.starts_with('$')
+                || (!arg.starts_with(['"', '\'']) && arg.chars().all(|c| c.is_ascii_uppercase()))
         });
         if perl && args.len() > 1 {
             let (mode, file) = if args.len() > 2 { (second, third) } else { (second, second) };
@@ -355,7 +474,9 @@ fn owner_of(before: &str) -> &str {
     let Some((front, arg)) = tail.rsplit_once('(') else { return ")" };
     let arg = arg.trim_matches(['"', '\'', ' ']);
     let arg = arg.strip_prefix("node:").unwrap_or(arg);
-    if front.ends_with("require") || front.ends_with("__import__") || front.ends_with("import_module")
+    if front.ends_with("require")
+        || front.ends_with("__import__")
+        || front.ends_with("import_module")
         || front.ends_with("import")
     {
         return arg.split('/').next().unwrap_or_default();

@@ -57,7 +57,9 @@ pub(crate) fn literal(text: &str) -> Option<(String, &str)> {
                     }
                 }
             }
-            '$' | '#' if (quote == '`' || quote == '"') && inside.get(index + 1..)?.starts_with('{') => {
+            '$' | '#'
+                if (quote == '`' || quote == '"') && inside.get(index + 1..)?.starts_with('{') =>
+            {
                 out.push(mark::VOID);
                 for (_, c) in chars.by_ref() {
                     if c == '}' {
@@ -155,8 +157,8 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
         let (args, after) = arguments(inside);
         let first = || args.first().map_or(unknown.clone(), |arg| value(arg, whole, depth + 1));
         let base = match last {
-            "expanduser" | "Path" | "PurePath" | "PosixPath" | "abspath" | "realpath" | "resolve"
-            | "String" | "str" | "quote" | "normpath" | "expand_path" => first(),
+            "expanduser" | "Path" | "PurePath" | "PosixPath" | "abspath" | "realpath"
+            | "resolve" | "String" | "str" | "quote" | "normpath" | "expand_path" => first(),
             "home" | "homedir" => "~".to_owned(),
             "cwd" | "getcwd" | "pwd" => ".".to_owned(),
             "join" => {
@@ -181,7 +183,8 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
             _ => base,
         };
     }
-    if name.ends_with("env.HOME") || rest.starts_with("['HOME']") || rest.starts_with("[\"HOME\"]") {
+    if name.ends_with("env.HOME") || rest.starts_with("['HOME']") || rest.starts_with("[\"HOME\"]")
+    {
         let after = rest.trim_start_matches(['[', '\'', '"', ']', 'H', 'O', 'M', 'E']).trim_start();
         let tail = after.strip_prefix('+').map(|more| value(more, whole, depth + 1));
         return format!("~{}", tail.unwrap_or_default());
@@ -191,7 +194,9 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
         let known = assigned(name, whole).map(|expr| value(expr, whole, depth + 2));
         let known = known.unwrap_or(unknown);
         return match rest.chars().next() {
-            Some('+') => format!("{known}{}", value(rest.get(1..).unwrap_or_default(), whole, depth + 1)),
+            Some('+') => {
+                format!("{known}{}", value(rest.get(1..).unwrap_or_default(), whole, depth + 1))
+            }
             Some('/') => {
                 format!("{known}/{}", value(rest.get(1..).unwrap_or_default(), whole, depth + 1))
             }
