@@ -205,7 +205,7 @@ impl<'e> Run<'e> {
     fn absolute(&mut self, verb: Verb, absolute: String, tree: bool) {
         if mark::has_void(&absolute) {
             self.unknown(verb, Reason::PathText);
-            if absolute.starts_with(|c| mark::is_mark(c)) {
+            if absolute.starts_with(mark::is_mark) {
                 return;
             }
         }

@@ -167,8 +167,7 @@ impl<'p> Reader<'p, '_> {
             self.note(word, None, None);
             return;
         }
-        let mut letters = word.char_indices().skip(1);
-        while let Some((index, letter)) = letters.next() {
+        for (index, letter) in word.char_indices().skip(1) {
             let name = format!("-{letter}");
             let choice = self.find(&name);
             if choice.is_some_and(|choice| choice.role.is_some()) {

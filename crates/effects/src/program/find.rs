@@ -8,12 +8,17 @@ use crate::program::invoke::Running;
 use crate::run::Run;
 use crate::shell::scope::Scope;
 
+#[derive(Default)]
 struct Search {
     places: Vec<String>,
     names: Vec<String>,
     /// `-path` patterns, whole paths.
     paths: Vec<String>,
     filtered: bool,
+    /// After a `!`.
+    negated: bool,
+    /// An `-o` occurred.
+    either: bool,
     delete: bool,
     commands: Vec<Vec<String>>,
 }
@@ -83,18 +88,12 @@ impl Run<'_> {
     }
 
     fn search(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Search {
-        let mut search = Search {
-            places: Vec::new(),
-            names: Vec::new(),
-            paths: Vec::new(),
-            filtered: false,
-            delete: false,
-            commands: Vec::new(),
-        };
+        let mut search = Search::default();
         let mut words = running.argv.iter().skip(1).peekable();
         while let Some(word) = words.next_if(|word| {
-            !(word.starts_with('-') && word.len() > 1) && !matches!(word.as_str(), "(" | "!")
-                || matches!(word.as_str(), "-H" | "-L" | "-P")
+            let option = matches!(word.as_str(), "-H" | "-L" | "-P");
+            let expression = word.len() > 1 && word.starts_with('-');
+            option || !(expression || matches!(word.as_str(), "(" | "!"))
         }) {
             if !word.starts_with('-') {
                 search.places.push(word.clone());
@@ -103,17 +102,17 @@ impl Run<'_> {
         if search.places.is_empty() {
             search.places.push(".".to_owned());
         }
-        let mut negated = false;
-        let mut either = false;
         while let Some(word) = words.next() {
             match word.as_str() {
-                "-delete" => search.delete = true,
+                "!" | "-not" => {
+                    search.negated = true;
+                    continue;
+                }
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let mut argv = Vec::new();
+                    let mut argv: Vec<String> = Vec::new();
                     for part in words.by_ref() {
-                        let ends =
-                            part == ";" || (part == "+" && argv.last().is_some_and(|l| l == "{}"));
-                        if ends {
+                        let plus = part == "+" && argv.last().is_some_and(|last| last == "{}");
+                        if part == ";" || plus {
                             break;
                         }
                         argv.push(part.clone());
@@ -125,55 +124,58 @@ impl Run<'_> {
                         self.path(scope, Verb::Writes, file, false);
                     }
                 }
-                "-name" | "-iname" => {
-                    search.filtered = true;
-                    if let Some(name) = words.next()
-                        && !negated
-                    {
-                        search.names.push(globbed(name));
-                    }
-                }
-                "!" | "-not" => {
-                    negated = true;
-                    continue;
-                }
-                "-o" | "-or" => either = true,
-                "-maxdepth" | "-mindepth" | "-xdev" | "-mount" | "-depth" | "-follow" => {
-                    if word.ends_with("depth") && word != "-depth" {
-                        let depth = words.next();
-                        search.filtered |= word == "-mindepth" && depth.is_some();
-                    }
-                }
-                "-print" | "-print0" | "-quit" | "-ls" | "(" | ")" | "-a" | "-and" | "-true"
-                | "-noleaf" => {}
-                "-path" | "-wholename" | "-ipath" => {
-                    search.filtered = true;
-                    if let Some(path) = words.next()
-                        && !negated
-                    {
-                        search.paths.push(globbed(path).replace(mark::ANY, "\u{E002}"));
-                    }
-                }
-                "-prune" => search.paths.clear(),
-                "-type" | "-regex" | "-iregex" | "-mtime" | "-mmin" | "-atime" | "-ctime"
-                | "-cmin" | "-amin" | "-size" | "-perm" | "-user" | "-group" | "-newer"
-                | "-links" | "-inum" | "-uid" | "-gid" | "-printf" | "-regextype" | "-newermt"
-                | "-fstype" | "-lname" | "-samefile" => {
-                    // A kind alone selects nearly everything.
-                    if !matches!(word.as_str(), "-printf" | "-regextype" | "-type") {
-                        search.filtered = true;
-                    }
-                    words.next();
-                }
-                _ => search.filtered |= word == "-empty" || word == "-executable",
+                word => search.test(word, &mut words),
             }
-            negated = false;
+            search.negated = false;
         }
         // `-name a -o -mtime 1`: the names no longer bound what is selected.
-        if either && search.names.len() < 2 {
+        if search.either && search.names.len() < 2 {
             search.names.clear();
         }
         search
+    }
+}
+
+impl Search {
+    /// Takes one test and its value.
+    fn test<'w>(&mut self, word: &str, words: &mut impl Iterator<Item = &'w String>) {
+        match word {
+            "-delete" => self.delete = true,
+            "-name" | "-iname" => {
+                self.filtered = true;
+                if let Some(name) = words.next()
+                    && !self.negated
+                {
+                    self.names.push(globbed(name));
+                }
+            }
+            "-path" | "-wholename" | "-ipath" => {
+                self.filtered = true;
+                if let Some(path) = words.next()
+                    && !self.negated
+                {
+                    self.paths.push(globbed(path).replace(mark::ANY, "\u{E002}"));
+                }
+            }
+            "-prune" => self.paths.clear(),
+            "-o" | "-or" => self.either = true,
+            "-maxdepth" => {
+                words.next();
+            }
+            // What selects by kind or depth alone selects nearly everything.
+            "-mindepth" | "-type" | "-printf" | "-regextype" => {
+                self.filtered |= word == "-mindepth";
+                words.next();
+            }
+            "-regex" | "-iregex" | "-mtime" | "-mmin" | "-atime" | "-ctime" | "-cmin" | "-amin"
+            | "-size" | "-perm" | "-user" | "-group" | "-newer" | "-links" | "-inum" | "-uid"
+            | "-gid" | "-newermt" | "-fstype" | "-lname" | "-samefile" => {
+                self.filtered = true;
+                words.next();
+            }
+            "-empty" | "-executable" => self.filtered = true,
+            _ => {}
+        }
     }
 }
 

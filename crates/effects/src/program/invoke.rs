@@ -291,7 +291,7 @@ impl Run<'_> {
                 self.path(scope, Verb::Deletes, value, true);
                 self.path(scope, Verb::Reads, value, true);
             }
-            Role::Into => self.into_place(scope, running, value, tree),
+            Role::Into => self.place_into(scope, running, value, tree),
             Role::Host | Role::Url => self.host(value),
             Role::Send => self.send_file(scope, value),
             Role::Data => self.send_data(scope, value),
@@ -309,7 +309,7 @@ impl Run<'_> {
             },
             Role::RemoteInto => match net::remote_host(value) {
                 Some(host) => self.host(host),
-                None => self.into_place(scope, running, value, tree),
+                None => self.place_into(scope, running, value, tree),
             },
             Role::Shell => {
                 let mut inner = scope.clone();
@@ -371,7 +371,7 @@ impl Run<'_> {
     }
 
     /// The place that files are copied or moved to.
-    fn into_place(&mut self, scope: &Scope, running: &Running<'_, '_>, into: &str, tree: bool) {
+    fn place_into(&mut self, scope: &Scope, running: &Running<'_, '_>, into: &str, tree: bool) {
         let sources: Vec<&String> = running
             .args
             .values

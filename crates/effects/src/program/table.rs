@@ -378,8 +378,8 @@ fn record(number: usize, line: &str) -> Result<Record, TableError> {
     let (head, body) = line
         .split_once(" =")
         .ok_or_else(|| TableError::NoEquals { line: number, text: line.to_owned() })?;
-    let mut record = Record::default();
-    record.sub = head.split_whitespace().skip(1).map(Into::into).collect();
+    let sub = head.split_whitespace().skip(1).map(Into::into).collect();
+    let mut record = Record { sub, ..Record::default() };
     for token in body.split_whitespace() {
         accept(&mut record, token)
             .ok_or_else(|| TableError::Token { line: number, token: token.to_owned() })?;

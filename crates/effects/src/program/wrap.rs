@@ -215,11 +215,11 @@ impl Run<'_> {
         let outside = std::mem::take(&mut self.out);
         self.invoke(&mut inner, argv, running.stdin);
         let inside = std::mem::replace(&mut self.out, outside);
-        self.from_container(scope, &inside, &mounts);
+        self.of_container(scope, &inside, &mounts);
         Some(mark::VOID.to_string())
     }
 
-    fn from_container(&mut self, scope: &Scope, inside: &Effects, mounts: &[(String, String)]) {
+    fn of_container(&mut self, scope: &Scope, inside: &Effects, mounts: &[(String, String)]) {
         for effect in inside {
             let Target::Path(target) = &effect.target else {
                 self.out.add(effect.verb, effect.target.clone(), &effect.piece);

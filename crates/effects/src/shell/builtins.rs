@@ -80,22 +80,23 @@ impl Run<'_> {
                     scope.args = Some(Rc::new(args));
                 }
             }
-            "complete" | "bind" => {
-                if let Some(at) = rest.iter().position(|word| word == "-x" || word == "-C")
-                    && let Some(text) = rest.get(at + 1)
-                {
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, text, "");
-                }
-            }
-            "enable" => {
-                if rest.iter().any(|word| word.starts_with("-f")) {
-                    self.unknown(Verb::Runs, Reason::Environment);
-                }
-            }
+            "complete" | "bind" | "enable" => self.interactive(scope, rest),
             _ => return None,
         }
         Some(stdout)
+    }
+
+    /// `complete -C TEXT`, `bind -x TEXT`, `enable -f FILE`: code that runs later.
+    fn interactive(&mut self, scope: &Scope, rest: &[String]) {
+        if let Some(at) = rest.iter().position(|word| word == "-x" || word == "-C")
+            && let Some(text) = rest.get(at + 1)
+        {
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, text, "");
+        }
+        if rest.iter().any(|word| word.starts_with("-f")) {
+            self.unknown(Verb::Runs, Reason::Environment);
+        }
     }
 
     fn change_folder(&mut self, scope: &mut Scope, name: &str, rest: &[String]) {

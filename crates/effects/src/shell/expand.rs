@@ -269,7 +269,12 @@ impl Run<'_> {
                 self.text(scope, parts);
                 vec![self.void(name)]
             }
-            op => {
+            Op::CutFront(..)
+            | Op::CutBack(..)
+            | Op::Replace(..)
+            | Op::Slice(..)
+            | Op::Upper(_)
+            | Op::Lower(_) => {
                 let value = single(&known).unwrap_or_else(|| self.void(name));
                 vec![self.changed(scope, value, op)]
             }

@@ -42,12 +42,10 @@ pub(crate) struct Parser<'a> {
 pub(crate) fn parse(src: &str) -> (Script<'_>, Option<Fail>) {
     let mut parser = Parser { src, pos: 0, end: src.len(), depth: 0, pending: Vec::new() };
     let mut script = Script::default();
-    let fail = loop {
-        match parser.list(&mut script) {
-            Err(fail) => break Some(fail),
-            Ok(()) if parser.pos >= parser.end => break None,
-            Ok(()) => break Some(Fail::Syntax),
-        }
+    let fail = match parser.list(&mut script) {
+        Err(fail) => Some(fail),
+        Ok(()) if parser.pos >= parser.end => None,
+        Ok(()) => Some(Fail::Syntax),
     };
     (script, fail)
 }

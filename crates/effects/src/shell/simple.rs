@@ -331,20 +331,17 @@ impl Run<'_> {
                     self.unknown(Verb::Runs, Reason::Environment);
                 }
             }
-            "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "PERL5OPT" | "RUBYOPT" | "PERL5DB"
-                if name.len() > 3 || value.contains('/') =>
-            {
-                if name != "RUBYOPT" || value.contains("-r") {
-                    self.unknown(Verb::Runs, Reason::Environment);
-                }
+            "BASH_ENV" | "PYTHONSTARTUP" | "PERL5OPT" | "PERL5DB" => {
+                self.unknown(Verb::Runs, Reason::Environment);
             }
-            "NODE_OPTIONS" => {
-                if value.contains("--require")
-                    || value.contains("-r ")
-                    || value.contains("--import")
-                {
-                    self.unknown(Verb::Runs, Reason::Environment);
-                }
+            "ENV" if value.contains('/') => self.unknown(Verb::Runs, Reason::Environment),
+            "RUBYOPT" if value.contains("-r") => {
+                self.unknown(Verb::Runs, Reason::Environment);
+            }
+            "NODE_OPTIONS"
+                if ["--require", "-r ", "--import"].iter().any(|option| value.contains(option)) =>
+            {
+                self.unknown(Verb::Runs, Reason::Environment);
             }
             "PROMPT_COMMAND"
             | "GIT_SSH_COMMAND"
@@ -360,11 +357,11 @@ impl Run<'_> {
             | "GIT_PROXY_COMMAND"
             | "MANPAGER"
             | "BROWSER"
-            | "LESSOPEN" => {
-                if !value.is_empty() {
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, value, "");
-                }
+            | "LESSOPEN"
+                if !value.is_empty() =>
+            {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, value, "");
             }
             "GIT_CONFIG_COUNT" | "GIT_CONFIG_PARAMETERS" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" => {
                 self.unknown(Verb::Runs, Reason::GitConfig);

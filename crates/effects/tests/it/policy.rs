@@ -214,6 +214,9 @@ fn is_credential(path: &PathTarget) -> bool {
 /// A glob so wide that it names nothing in particular: `*`, `**/*.txt`.
 fn is_wide(path: &PathTarget) -> bool {
     let name = path.lexical();
+    if name.starts_with(&format!("{ROOT}/.git/")) {
+        return false;
+    }
     let last = name.rsplit('/').next().unwrap_or_default();
     path.within(ROOT) == Within::Below
         && (last.starts_with('*') || last.starts_with('<') || name.contains("**"))

@@ -3,12 +3,17 @@
 //! A name is judged by its last part and, where that is ambiguous (`remove`, `get`, `open`), by what it
 //! belongs to. Refused: one list per language; the names hardly clash.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use crate::effect::{Reason, Verb};
 use crate::mark;
 use crate::program::code::value::{self, arguments, list};
 use crate::program::table::Lang;
 use crate::run::Run;
 use crate::shell::scope::Scope;
+
+const CALLS: &str = include_str!("../../../data/calls.txt");
 
 /// What a call does with its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,172 +62,78 @@ pub(crate) fn evaluates(text: &str) -> bool {
     })
 }
 
-fn judge(lang: Lang, owner: &str, name: &str) -> Option<Does> {
-    let owned = |names: &[&str]| names.iter().any(|n| owner == *n || owner.ends_with(n));
-    let script = matches!(lang, Lang::Perl | Lang::Ruby | Lang::Php);
-    Some(match name {
-        "unlink" | "unlinkSync" | "rmdir" | "rmdirSync" | "removedirs" | "remove_file"
-            if owner.is_empty() && script
-                || owned(&["os", "fs", "File", "Dir", "promises", "fsp", "FileUtils"]) =>
-        {
-            Does::Delete
-        }
-        "unlink" | "rmdir" if lang == Lang::Python => Does::DeleteSelf,
-        "remove" if owned(&["os", "fs", "File", "FileUtils"]) => {
-            if lang == Lang::Node {
-                Does::DeleteTree
-            } else {
-                Does::Delete
+/// One line of `data/calls.txt`.
+#[derive(Debug)]
+struct Judged {
+    does: Does,
+    owners: Vec<&'static str>,
+    languages: Vec<&'static str>,
+}
+
+fn judged() -> &'static HashMap<&'static str, Vec<Judged>> {
+    static TABLE: OnceLock<HashMap<&'static str, Vec<Judged>>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table: HashMap<&'static str, Vec<Judged>> = HashMap::new();
+        for line in CALLS.lines().filter(|line| !line.starts_with('#')) {
+            let mut fields = line.split(" : ");
+            let Some(does) = fields.next().and_then(does) else { continue };
+            let names = fields.next().unwrap_or_default();
+            let owners: Vec<_> = fields.next().unwrap_or_default().split_whitespace().collect();
+            let languages: Vec<_> = fields.next().unwrap_or_default().split_whitespace().collect();
+            for name in names.split_whitespace() {
+                let judged = Judged { does, owners: owners.clone(), languages: languages.clone() };
+                table.entry(name).or_default().push(judged);
             }
         }
-        "rmtree"
-        | "rmSync"
-        | "rm_rf"
-        | "rm_r"
-        | "remove_tree"
-        | "removeSync"
-        | "rimraf"
-        | "rm_f"
-        | "remove_dir"
-        | "remove_entry_secure"
-        | "emptyDirSync" => Does::DeleteTree,
-        "rm" if owned(&["fs", "fsp", "promises", "FileUtils"]) => Does::DeleteTree,
-        "delete" if owned(&["File", "Dir"]) => Does::Delete,
-        "rename" | "renameSync" | "renames" | "mv"
-            if owned(&["os", "fs", "File", "FileUtils", "promises"])
-                || owner.is_empty() && script =>
-        {
-            Does::Move
-        }
-        "replace" if owner == "os" => Does::Move,
-        "move" if owned(&["shutil", "fs"]) => Does::Move,
-        "copy" | "copyfile" | "copy2" | "copytree" | "copyFileSync" | "cpSync" | "copyFile"
-        | "cp" | "cp_r"
-            if owned(&["shutil", "fs", "FileUtils", "promises", "File"])
-                || name == "copytree"
-                || owner.is_empty() && lang == Lang::Php =>
-        {
-            Does::Copy
-        }
-        "writeFileSync" | "writeFile" | "appendFileSync" | "appendFile" | "createWriteStream"
-        | "file_put_contents" | "truncateSync" | "outputFileSync" => Does::Write,
-        "write" | "binwrite" if owned(&["File", "IO", "Bun"]) => Does::Write,
-        "truncate" | "chmod" | "symlink" | "makedirs" | "mkdir" if owner == "os" => Does::Write,
-        "chmodSync" | "symlinkSync" => Does::Write,
-        "write_text" | "write_bytes" => Does::WriteSelf,
-        "readFileSync" | "readFile" | "createReadStream" | "file_get_contents" | "readfile"
-        | "readlines" | "foreach" => {
-            if owned(&["fs", "File", "IO", "promises", "fsp"]) || owner.is_empty() {
-                Does::Read
-            } else {
-                return None;
-            }
-        }
-        "read" if owned(&["File", "IO"]) => Does::Read,
-        "open" if owner.is_empty() || owned(&["io", "File", "codecs", "os", "builtins"]) => {
-            Does::Open
-        }
-        "fopen" => Does::Open,
-        "openSync" => Does::Open,
-        "system"
-        | "popen"
-        | "getoutput"
-        | "getstatusoutput"
-        | "shell_exec"
-        | "passthru"
-        | "execSync"
-        | "popen3"
-        | "capture3"
-        | "capture2e"
-        | "capture2"
-        | "create_subprocess_shell"
-        | "proc_open" => Does::Shell,
-        "exec"
-            if owned(&["child_process", "cp", "os", "shell"])
-                || owner.is_empty() && (script || owner == ")") =>
-        {
-            Does::Shell
-        }
-        "exec" | "eval" if lang == Lang::Python && owner.is_empty() => Does::Evaluate,
-        "exec" if lang == Lang::Node && (owner.is_empty() || owner == ")") => Does::Shell,
-        "eval" | "Function" | "runInThisContext" | "runInNewContext" | "instance_eval"
-        | "class_eval" | "create_function" | "assert"
-            if owner.is_empty() || owned(&["vm"]) =>
-        {
-            if name == "assert" && lang != Lang::Php {
-                return None;
-            }
-            Does::Evaluate
-        }
-        "execute" if owner == "os" => Does::Shell,
-        "run" | "call" | "check_output" | "check_call" | "Popen"
-            if owned(&["subprocess", "sp"])
-                || name == "check_output"
-                || name == "Popen"
-                || name == "check_call" =>
-        {
-            Does::Program
-        }
-        "spawn"
-        | "spawnSync"
-        | "execFile"
-        | "execFileSync"
-        | "fork"
-        | "execv"
-        | "execvp"
-        | "execve"
-        | "execl"
-        | "execlp"
-        | "spawnl"
-        | "spawnlp"
-        | "spawnv"
-        | "pcntl_exec"
-        | "posix_spawn"
-        | "create_subprocess_exec"
-        | "startfile"
-        | "Command" => Does::Program,
-        "urlopen" | "urlretrieve" | "fetch" | "fsockopen" | "create_connection" | "getaddrinfo"
-        | "getstore" | "createConnection" | "curl_init" | "HTTPSConnection" | "HTTPConnection"
-        | "get_response" | "WebSocket" | "URI" => {
-            if name == "fetch" && !owner.is_empty() || name == "URI" && lang != Lang::Ruby {
-                return None;
-            }
-            Does::Contact
-        }
-        "get" | "head" | "request" | "connect" | "new"
-            if owned(&[
-                "requests",
-                "http",
-                "https",
-                "axios",
-                "LWP",
-                "net",
-                "httpx",
-                "HTTP",
-                "socket",
-                "s",
-                "urllib3",
-                "got",
-                "TCPSocket",
-                "sock",
-                "INET",
-                "Simple",
-                "client",
-                "session",
-            ]) =>
-        {
-            Does::Contact
-        }
-        "post" | "put" | "patch" | "post_form"
-            if owned(&[
-                "requests", "http", "https", "axios", "httpx", "HTTP", "session", "client",
-            ]) =>
-        {
-            Does::Send
-        }
-        "sendall" | "send" if owned(&["s", "sock", "socket"]) => return None,
+        table
+    })
+}
+
+fn does(word: &str) -> Option<Does> {
+    Some(match word {
+        "delete" => Does::Delete,
+        "deletetree" => Does::DeleteTree,
+        "deleteself" => Does::DeleteSelf,
+        "write" => Does::Write,
+        "writeself" => Does::WriteSelf,
+        "read" => Does::Read,
+        "open" => Does::Open,
+        "copy" => Does::Copy,
+        "move" => Does::Move,
+        "shell" => Does::Shell,
+        "program" => Does::Program,
+        "evaluate" => Does::Evaluate,
+        "contact" => Does::Contact,
+        "send" => Does::Send,
         _ => return None,
     })
+}
+
+fn judge(lang: Lang, owner: &str, name: &str) -> Option<Does> {
+    let lang = match lang {
+        Lang::Python => "python",
+        Lang::Node => "node",
+        Lang::Perl => "perl",
+        Lang::Ruby => "ruby",
+        Lang::Php => "php",
+        Lang::Lua => "lua",
+        Lang::Shell
+        | Lang::Awk
+        | Lang::Sed
+        | Lang::Powershell
+        | Lang::Cmd
+        | Lang::Editor
+        | Lang::Other => "other",
+    };
+    let fits = |judged: &&Judged| {
+        let owned = judged.owners.iter().any(|known| match *known {
+            "*" => true,
+            "-" => owner.is_empty(),
+            known => owner.ends_with(known),
+        });
+        owned && judged.languages.iter().any(|known| *known == "*" || *known == lang)
+    };
+    judged().get(name)?.iter().find(fits).map(|judged| judged.does)
 }
 
 impl Run<'_> {
@@ -328,19 +239,12 @@ impl Run<'_> {
         match does {
             Does::Delete | Does::DeleteTree => {
                 for index in 0..args.len().clamp(1, 8) {
-                    let is_option = args.get(index).is_some_and(|a| {
-                        a.starts_with('{')
-                            || a.contains('=')
-                            || a.contains("=>")
-                            || a.starts_with("True")
-                            || a.starts_with("function")
-                            || a.starts_with('(')
-                    });
-                    if index == 0 || !is_option {
-                        let words = args.get(index).and_then(|arg| list(arg, whole));
-                        for path in words.unwrap_or_else(|| vec![text(index)]) {
-                            self.code_path(scope, Verb::Deletes, &path, does == Does::DeleteTree);
-                        }
+                    if index > 0 && args.get(index).is_some_and(|arg| is_option(arg)) {
+                        continue;
+                    }
+                    let words = args.get(index).and_then(|arg| list(arg, whole));
+                    for path in words.unwrap_or_else(|| vec![text(index)]) {
+                        self.code_path(scope, Verb::Deletes, &path, does == Does::DeleteTree);
                     }
                 }
             }
@@ -366,14 +270,7 @@ impl Run<'_> {
                     None => vec![text(0)],
                 };
                 if let [_] = words.as_slice() {
-                    let more = args.iter().skip(1);
-                    match args.get(1).and_then(|arg| list(arg, whole)) {
-                        Some(list) => words.extend(list),
-                        None => words.extend(
-                            more.filter(|arg| arg.starts_with(['"', '\'']))
-                                .map(|arg| value::value(arg, whole, 0)),
-                        ),
-                    }
+                    words.extend(further_words(args, whole));
                 }
                 self.code_runs(scope, &words, does == Does::Shell || words.len() == 1);
             }
@@ -454,6 +351,23 @@ impl Run<'_> {
         }
         self.path(scope, verb, text, tree);
     }
+}
+
+/// The words after a program's name: a list, or literals.
+fn further_words(args: &[&str], whole: &str) -> Vec<String> {
+    if let Some(words) = args.get(1).and_then(|arg| list(arg, whole)) {
+        return words;
+    }
+    let literals = args.iter().skip(1).filter(|arg| arg.starts_with(['"', '\'']));
+    literals.map(|arg| value::value(arg, whole, 0)).collect()
+}
+
+/// Whether an argument after the first is an option or a callback rather than a path.
+fn is_option(arg: &str) -> bool {
+    arg.starts_with(['{', '('])
+        || arg.contains('=')
+        || arg.starts_with("True")
+        || arg.starts_with("function")
 }
 
 fn is_keyword(text: &str) -> bool {

@@ -154,34 +154,7 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
     let rest = text.get(name_end..).unwrap_or_default().trim_start();
     let last = name.rsplit(['.', ':']).next().unwrap_or_default();
     if let Some(inside) = rest.strip_prefix('(') {
-        let (args, after) = arguments(inside);
-        let first = || args.first().map_or(unknown.clone(), |arg| value(arg, whole, depth + 1));
-        let base = match last {
-            "expanduser" | "Path" | "PurePath" | "PosixPath" | "abspath" | "realpath"
-            | "resolve" | "String" | "str" | "quote" | "normpath" | "expand_path" => first(),
-            "home" | "homedir" => "~".to_owned(),
-            "cwd" | "getcwd" | "pwd" => ".".to_owned(),
-            "join" => {
-                let parts: Vec<String> =
-                    args.iter().map(|arg| value(arg, whole, depth + 1)).collect();
-                parts.join("/")
-            }
-            "getenv" | "get" => {
-                let name = first();
-                if name == "HOME" { "~".to_owned() } else { unknown.clone() }
-            }
-            _ => unknown.clone(),
-        };
-        let after = after.trim_start();
-        return match after.chars().next() {
-            Some('/') => {
-                format!("{base}/{}", value(after.get(1..).unwrap_or_default(), whole, depth + 1))
-            }
-            Some('+') => {
-                format!("{base}{}", value(after.get(1..).unwrap_or_default(), whole, depth + 1))
-            }
-            _ => base,
-        };
+        return called(last, inside, whole, depth);
     }
     if name.ends_with("env.HOME") || rest.starts_with("['HOME']") || rest.starts_with("[\"HOME\"]")
     {
@@ -204,6 +177,32 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
         };
     }
     unknown
+}
+
+/// The value of a call to `last`, whose `(` has been taken.
+fn called(last: &str, inside: &str, whole: &str, depth: u32) -> String {
+    let unknown = mark::VOID.to_string();
+    let (args, after) = arguments(inside);
+    let first = || args.first().map_or(unknown.clone(), |arg| value(arg, whole, depth + 1));
+    let base = match last {
+        "expanduser" | "Path" | "PurePath" | "PosixPath" | "abspath" | "realpath" | "resolve"
+        | "String" | "str" | "quote" | "normpath" | "expand_path" => first(),
+        "home" | "homedir" => "~".to_owned(),
+        "cwd" | "getcwd" | "pwd" => ".".to_owned(),
+        "join" => {
+            let parts: Vec<String> = args.iter().map(|arg| value(arg, whole, depth + 1)).collect();
+            parts.join("/")
+        }
+        "getenv" | "get" if first() == "HOME" => "~".to_owned(),
+        _ => unknown.clone(),
+    };
+    let after = after.trim_start();
+    let rest = || value(after.get(1..).unwrap_or_default(), whole, depth + 1);
+    match after.chars().next() {
+        Some('/') => format!("{base}/{}", rest()),
+        Some('+') => format!("{base}{}", rest()),
+        _ => base,
+    }
 }
 
 /// The expression that `name` is last assigned before use, as `name = ..` or `for name in [..]`.
