@@ -12,6 +12,8 @@ pub(crate) mod find;
 pub(crate) mod git;
 pub(crate) mod invoke;
 pub(crate) mod network;
+pub(crate) mod roles;
 pub(crate) mod sql;
 pub(crate) mod table;
+pub(crate) mod words;
 pub(crate) mod wrap;

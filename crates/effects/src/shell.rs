@@ -5,10 +5,12 @@
 //! running anything.
 
 pub(crate) mod builtins;
+pub(crate) mod compound;
 pub(crate) mod expand;
 pub(crate) mod parse;
 pub(crate) mod scope;
 pub(crate) mod simple;
 pub(crate) mod syntax;
+pub(crate) mod text;
 pub(crate) mod walk;
 pub(crate) mod word;

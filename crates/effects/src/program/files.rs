@@ -9,8 +9,8 @@ use crate::mark;
 use crate::program::invoke::Running;
 use crate::program::table::Role;
 use crate::run::Run;
-use crate::shell::expand::unescape;
 use crate::shell::scope::{Scope, Var, is_secret_name};
+use crate::shell::text::unescape;
 
 impl Run<'_> {
     pub(crate) fn echo(&mut self, running: &Running<'_, '_>) -> String {

@@ -224,10 +224,19 @@ impl Run<'_> {
             }
             None => return,
         };
-        self.call_does(scope, does, &args, before, whole);
+        self.call_does(scope, lang, does, &args, (before, whole));
     }
 
-    fn call_does(&mut self, scope: &Scope, does: Does, args: &[&str], before: &str, whole: &str) {
+    /// What a found call does; `around` is the text before it and the whole text.
+    fn call_does(
+        &mut self,
+        scope: &Scope,
+        lang: Lang,
+        does: Does,
+        args: &[&str],
+        around: (&str, &str),
+    ) {
+        let (before, whole) = around;
         let text = |index: usize| -> String {
             let arg = args.get(index).copied().unwrap_or_default();
             let arg = arg
@@ -278,25 +287,13 @@ impl Run<'_> {
                 let literal = args.first().is_some_and(|arg| value::literal(arg).is_some());
                 if literal {
                     let inner = text(0);
-                    self.code(scope, Lang::Python, &inner);
+                    self.code(scope, lang, &inner);
                 } else {
                     self.unknown(Verb::Runs, Reason::RunText);
                 }
             }
             Does::Contact | Does::Send => {
-                let first = args.first().copied().unwrap_or_default();
-                let host = match list(first, whole) {
-                    Some(words) => words.first().cloned().unwrap_or_default(),
-                    // `net.connect(port, host)`, `new Socket(PeerAddr => 'host')`.
-                    None if first.parse::<u32>().is_ok() => text(1),
-                    None if first.contains("PeerAddr")
-                        || first.contains("host")
-                        || first.contains("=>") =>
-                    {
-                        peer(whole)
-                    }
-                    None => text(0),
-                };
+                let host = contacted(args, whole, &text(0), &text(1));
                 self.code_host(&host, does == Does::Send);
             }
         }
@@ -351,6 +348,22 @@ impl Run<'_> {
         }
         self.path(scope, verb, text, tree);
     }
+}
+
+/// The host in a call's arguments.
+fn contacted(args: &[&str], whole: &str, first_value: &str, second_value: &str) -> String {
+    let first = args.first().copied().unwrap_or_default();
+    if let Some(words) = list(first, whole) {
+        return words.first().cloned().unwrap_or_default();
+    }
+    // `net.connect(port, host)`, `new Socket(PeerAddr => 'host')`.
+    if first.parse::<u32>().is_ok() {
+        return second_value.to_owned();
+    }
+    if first.contains("PeerAddr") || first.contains("host") || first.contains("=>") {
+        return peer(whole);
+    }
+    first_value.to_owned()
 }
 
 /// The words after a program's name: a list, or literals.
