@@ -37,7 +37,12 @@ impl Effects {
             (Verb::Writes | Verb::Deletes, Target::Path(path)) => {
                 let below = |place: &String| path.within_or_is(place);
                 let named = protected.paths.iter().any(|place| path.touches(place) || below(place));
-                let globbed = || protected.globs.iter().any(|glob| path.cover(glob) != Cover::No);
+                let globbed = || {
+                    protected
+                        .globs
+                        .iter()
+                        .any(|glob| matches!(path.cover(glob), Cover::Itself | Cover::Below))
+                };
                 (named || globbed()).then_some(Touch::Path(effect))
             }
             (Verb::Runs, Target::Program { name, sub }) => {

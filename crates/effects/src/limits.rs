@@ -10,9 +10,11 @@ pub const NESTING_MAX: u32 = 48;
 /// Deepest chain of programs that run programs, texts that run texts, scripts that run scripts.
 pub const RUN_DEPTH_MAX: u32 = 24;
 /// Most commands analysed for one call, counting each repetition with another value.
-pub const STEPS_MAX: u32 = 40_000;
+pub const STEPS_MAX: u32 = 20_000;
 /// Most bytes parsed for one call, counting nested texts, functions and scripts.
 pub const PARSED_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most bytes that words may expand to in one call.
+pub const EXPANDED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most effects kept; further ones are counted in one `unknown`.
 pub const EFFECTS_MAX: usize = 4_096;
 /// Most values that one variable may have at the same time.

@@ -24,6 +24,9 @@ pub struct PathTarget {
 pub enum Cover {
     /// The glob names the path itself, or may.
     Itself,
+    /// The glob may name the path, depending on a value that is only known when it runs. The same
+    /// effect is there as an `unknown` as well.
+    Possibly,
     /// The glob names something below the folder that the call acts on as a whole.
     Below,
     /// It does not.
@@ -145,7 +148,7 @@ impl PathTarget {
         };
         let forms = [Some(marked), self.resolved.as_deref()];
         if forms.iter().flatten().any(|form| glob.meets(form, false)) {
-            return Cover::Itself;
+            return if mark::has_void(&self.marked) { Cover::Possibly } else { Cover::Itself };
         }
         if self.tree {
             for form in forms.iter().flatten() {

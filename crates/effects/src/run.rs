@@ -9,8 +9,8 @@ use std::rc::Rc;
 use crate::effect::{Effects, Piece, Reason, Target, Verb};
 use crate::files::FileSystem;
 use crate::limits::{
-    FLOW_BYTES_MAX, LOOKUPS_MAX, PARSED_BYTES_MAX, RUN_DEPTH_MAX, SCRIPT_BYTES_MAX, SCRIPTS_MAX,
-    STEPS_MAX,
+    EXPANDED_BYTES_MAX, FLOW_BYTES_MAX, LOOKUPS_MAX, PARSED_BYTES_MAX, RUN_DEPTH_MAX,
+    SCRIPT_BYTES_MAX, SCRIPTS_MAX, STEPS_MAX,
 };
 use crate::mark;
 use crate::net;
@@ -59,6 +59,7 @@ pub(crate) struct Run<'e> {
     pub(crate) depth: u32,
     steps: u32,
     parsed: usize,
+    expanded: usize,
     pub(crate) lookups: u32,
     scripts: u32,
     /// Where the outermost command stands, while an inner text is looked at.
@@ -83,6 +84,7 @@ impl<'e> Run<'e> {
             depth: 0,
             steps: STEPS_MAX,
             parsed: PARSED_BYTES_MAX,
+            expanded: EXPANDED_BYTES_MAX,
             lookups: LOOKUPS_MAX,
             scripts: SCRIPTS_MAX,
             outer: None,
@@ -126,6 +128,20 @@ impl<'e> Run<'e> {
         true
     }
 
+    /// Counts the bytes of an expanded word; `false` over the cap, which has been noted.
+    pub(crate) fn expand(&mut self, bytes: usize) -> bool {
+        match self.expanded.checked_sub(bytes) {
+            Some(left) => {
+                self.expanded = left;
+                true
+            }
+            None => {
+                self.out.unknown(Verb::Runs, Reason::Size, &self.piece);
+                false
+            }
+        }
+    }
+
     pub(crate) fn leave(&mut self) {
         self.depth -= 1;
     }
@@ -155,6 +171,8 @@ impl<'e> Run<'e> {
     }
 
     pub(crate) fn program(&mut self, name: &str, sub: &str) {
+        let name = if mark::has_mark(name) { mark::shown(name) } else { name.to_owned() };
+        let sub = if mark::has_mark(sub) { mark::shown(sub) } else { sub.to_owned() };
         let target = Target::Program { name: name.into(), sub: sub.into() };
         self.out.add(Verb::Runs, target, &self.piece);
     }

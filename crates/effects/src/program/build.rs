@@ -165,7 +165,14 @@ impl Run<'_> {
             Some(file) if file != "-" => {
                 let lang = language_of(file).unwrap_or(lang);
                 let args = running.args.positionals.get(1..).unwrap_or_default().to_vec();
-                self.script_file(scope, lang, file, args, running.stdin);
+                let name = path::base_name(file).to_owned();
+                let known = self.ctx.programs.get(&name).is_some();
+                self.script_file(scope, lang, file, args.clone(), running.stdin);
+                // `python manage.py flush`, `php artisan ..`: a script that the table knows.
+                if known {
+                    let argv = std::iter::once(name).chain(args).collect();
+                    self.invoke_apart(scope, argv, running.stdin);
+                }
             }
             _ if running.stdin.is_empty() => {}
             _ => self.code(scope, lang, running.stdin),

@@ -196,7 +196,7 @@ impl Run<'_> {
         }
         let before = self.out.len();
         let running = Running { name, argv, args: &args, stdin };
-        let nothing = args.acts_on(&Act::Nothing);
+        let nothing = args.acts_on(&Act::Nothing) || (record.bare && argv.len() == 1);
         if nothing {
             return mark::WORD.to_string();
         }

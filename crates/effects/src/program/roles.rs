@@ -184,6 +184,9 @@ impl Run<'_> {
         if is_folder || !self.ctx.files.is_present() {
             for source in sources.iter().take(64) {
                 let name = path::base_name(source);
+                // Whatever the name is, it has no slash.
+                let word = mark::WORD.to_string();
+                let name = if mark::has_void(name) { &word } else { name };
                 if !name.is_empty() && name != "." && name != ".." {
                     let inside = format!("{}/{name}", into.trim_end_matches('/'));
                     self.path(scope, Verb::Writes, &inside, tree);

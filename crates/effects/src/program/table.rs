@@ -7,10 +7,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 use crate::effect::Verb;
 use crate::program::words;
+
+/// Room for the names of the built-in table.
+const NAMES_EXPECTED: usize = 3_000;
 
 const BUILT_IN: &str = include_str!("../../data/programs.txt");
 
@@ -258,6 +262,8 @@ pub(crate) struct Record {
     pub(crate) posix: bool,
     /// Unknown sub-commands are harmless.
     pub(crate) open: bool,
+    /// Without any argument nothing happens.
+    pub(crate) bare: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -272,10 +278,32 @@ struct Entry {
     parsed: OnceLock<Program>,
 }
 
+/// FNV-1a: the index is built at every start of a short-lived process, from names of our own.
+#[derive(Debug, Clone, Copy)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+}
+
 /// What is known about programs: the built-in table and what a policy added.
 #[derive(Debug, Default)]
 pub struct Programs {
-    entries: HashMap<Cow<'static, str>, Entry>,
+    entries: HashMap<Cow<'static, str>, Entry, BuildHasherDefault<Fnv>>,
 }
 
 impl Programs {
@@ -284,6 +312,7 @@ impl Programs {
         static TABLE: OnceLock<Programs> = OnceLock::new();
         TABLE.get_or_init(|| {
             let mut programs = Self::default();
+            programs.entries.reserve(NAMES_EXPECTED);
             for line in logical_lines(BUILT_IN) {
                 programs.index(Cow::Borrowed(line.1));
             }
@@ -332,12 +361,19 @@ impl Programs {
     }
 
     fn index(&mut self, line: Cow<'static, str>) {
-        let names = match &line {
-            Cow::Borrowed(line) => names_of(line).map(Cow::Borrowed).collect::<Vec<_>>(),
-            Cow::Owned(line) => names_of(line).map(|n| Cow::Owned(n.to_owned())).collect(),
-        };
-        for name in names {
-            self.entries.entry(name).or_default().lines.push(line.clone());
+        match line {
+            Cow::Borrowed(line) => {
+                for name in names_of(line) {
+                    let entry = self.entries.entry(Cow::Borrowed(name)).or_default();
+                    entry.lines.push(Cow::Borrowed(line));
+                }
+            }
+            Cow::Owned(line) => {
+                for name in names_of(&line) {
+                    let entry = self.entries.entry(Cow::Owned(name.to_owned())).or_default();
+                    entry.lines.push(Cow::Owned(line.clone()));
+                }
+            }
         }
     }
 
@@ -414,6 +450,7 @@ fn accept(record: &mut Record, token: &str) -> Option<()> {
             "single" => record.single = true,
             "posix" => record.posix = true,
             "open" => record.open = true,
+            "bare" => record.bare = true,
             "safe" => {}
             _ => return None,
         }

@@ -87,6 +87,10 @@ impl Run<'_> {
         if field.text.is_empty() && !field.quoted {
             return;
         }
+        if !self.expand(field.text.len()) {
+            out.push(mark::VOID.to_string());
+            return;
+        }
         let mut texts = vec![field.text];
         if field.braces {
             texts = braces(&texts.swap_remove(0));
@@ -105,6 +109,9 @@ impl Run<'_> {
         let mut field = Field { text: String::new(), quoted: true, braces: false, split: false };
         for (index, part) in parts.iter().enumerate() {
             self.part(scope, part, index == 0, &mut field);
+        }
+        if !self.expand(field.text.len()) {
+            return mark::VOID.to_string();
         }
         let plain = |c| match c {
             mark::OPEN => '{',

@@ -151,7 +151,7 @@ impl Run<'_> {
         if let Kind::Simple { assigns, words } = &command.kind {
             let outer = self.outer;
             self.set_piece(command.span);
-            self.outer = Some(outer.unwrap_or(command.span));
+            self.outer = Some(self.piece.span);
             let stdout = self.simple(scope, assigns, words, &command.redirects, stdin);
             self.outer = outer;
             return stdout;
@@ -166,8 +166,9 @@ impl Run<'_> {
     fn set_piece(&mut self, span: (u32, u32)) {
         let from = usize::try_from(span.0).unwrap_or(0);
         let to = usize::try_from(span.1).unwrap_or(0);
-        let text = self.src.get(from..to).unwrap_or_default();
-        self.piece = Piece::new(text, self.outer.unwrap_or(span));
+        let text = self.src.get(from..to).unwrap_or_default().trim_end();
+        let end = u32::try_from(from + text.len()).unwrap_or(u32::MAX);
+        self.piece = Piece::new(text, self.outer.unwrap_or((span.0, end)));
     }
 
     fn compound(&mut self, scope: &mut Scope, command: &Command<'_>, stdin: String) -> String {

@@ -11,11 +11,11 @@ fn commands(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn ordinary() -> Vec<String> {
+pub(crate) fn ordinary() -> Vec<String> {
     commands(include_str!("../corpus/ordinary.txt"))
 }
 
-fn hostile() -> Vec<String> {
+pub(crate) fn hostile() -> Vec<String> {
     commands(include_str!("../corpus/hostile.txt"))
 }
 
