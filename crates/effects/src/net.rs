@@ -82,7 +82,8 @@ pub(crate) fn remote_host(text: &str) -> Option<&str> {
     if is_url(text) {
         return Some(text);
     }
-    let (host, _) = text.split_once(':')?;
-    let drive = host.len() == 1 && host.bytes().all(|b| b.is_ascii_alphabetic());
+    let (host, rest) = text.split_once(':')?;
+    let letter = host.len() == 1 && host.bytes().all(|b| b.is_ascii_alphabetic());
+    let drive = letter && rest.starts_with(['/', '\\']);
     (!host.is_empty() && !host.contains('/') && !drive).then_some(host)
 }

@@ -153,6 +153,21 @@ impl Run<'_> {
         {
             self.unknown(Verb::Runs, Reason::RunText);
         }
+        let acts = [
+            "exec",
+            "system",
+            "shell",
+            "spawn",
+            "delete",
+            "unlink",
+            "rm -",
+            "os:cmd",
+            "run(`",
+            "call-process",
+        ];
+        if lang == Lang::Other && acts.iter().any(|word| text.contains(word)) {
+            self.unknown(Verb::Runs, Reason::RunText);
+        }
         self.environment_of(text);
     }
 

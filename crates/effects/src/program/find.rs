@@ -15,6 +15,8 @@ struct Search {
     /// `-path` patterns, whole paths.
     paths: Vec<String>,
     filtered: bool,
+    /// The places themselves are left out.
+    inside: bool,
     /// After a `!`.
     negated: bool,
     /// An `-o` occurred.
@@ -48,7 +50,9 @@ impl Run<'_> {
             self.path(scope, Verb::Reads, place, false);
             let base = place.trim_end_matches('/');
             if !search.filtered {
-                targets.push((place.clone(), true));
+                let whole =
+                    if search.inside { format!("{base}/{}", mark::ANY) } else { place.clone() };
+                targets.push((whole, true));
             } else if !search.paths.is_empty() {
                 targets.extend(search.paths.iter().map(|path| (path.clone(), true)));
             } else if search.names.is_empty() {
@@ -142,18 +146,22 @@ impl Search {
         match word {
             "-delete" => self.delete = true,
             "-name" | "-iname" => {
-                self.filtered = true;
+                // `-name '*'` and `! -name x` select nearly everything.
                 if let Some(name) = words.next()
                     && !self.negated
+                    && !name.chars().all(|c| c == '*')
                 {
+                    self.filtered = true;
                     self.names.push(globbed(name));
+                } else {
+                    self.inside |= self.negated;
                 }
             }
             "-path" | "-wholename" | "-ipath" => {
-                self.filtered = true;
                 if let Some(path) = words.next()
                     && !self.negated
                 {
+                    self.filtered = true;
                     self.paths.push(globbed(path).replace(mark::ANY, "\u{E002}"));
                 }
             }
@@ -164,7 +172,7 @@ impl Search {
             }
             // What selects by kind or depth alone selects nearly everything.
             "-mindepth" | "-type" | "-printf" | "-regextype" => {
-                self.filtered |= word == "-mindepth";
+                self.inside |= word == "-mindepth";
                 words.next();
             }
             "-regex" | "-iregex" | "-mtime" | "-mmin" | "-atime" | "-ctime" | "-cmin" | "-amin"

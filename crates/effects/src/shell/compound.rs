@@ -194,18 +194,7 @@ impl<'a> Parser<'a> {
             words.push(word);
             if is_regex {
                 self.blanks();
-                let from = self.pos;
-                // A pattern may hold parentheses and bars; it ends at a blank outside of quotes.
-                let mut to = from;
-                while !matches!(self.src.as_bytes().get(to), None | Some(b' ' | b'\n')) {
-                    to += 1;
-                }
-                let to = to.min(self.end);
-                let region = self.region(from, to);
-                if let Ok(parts) = region {
-                    words.push(Word { parts, span: (0, 0) });
-                }
-                self.pos = to;
+                words.push(self.pattern()?);
             }
         }
     }

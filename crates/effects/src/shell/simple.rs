@@ -213,7 +213,7 @@ impl Run<'_> {
             };
             self.environment_variable(scope, name, &text);
         }
-        if flow.network && argv.first().is_some_and(|name| is_shell(path::base_name(name))) {
+        if flow.network && argv.iter().any(|word| is_shell(path::base_name(word))) {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
         if flow.network && argv.first().is_some_and(|name| name == "exec") {

@@ -32,8 +32,7 @@ impl<'a> Parser<'a> {
                     let before = self.pos.checked_sub(1).and_then(|i| self.src.as_bytes().get(i));
                     if self.pos > bare && matches!(before, Some(b'?' | b'*' | b'+' | b'@' | b'!')) {
                         self.push_bare(parts, bare, self.pos - 1);
-                        self.skip_parens()?;
-                        parts.push(Part::Extended);
+                        self.extended(parts)?;
                         bare = self.pos;
                         continue;
                     }
@@ -270,7 +269,7 @@ impl<'a> Parser<'a> {
         let mut subscript = Op::None;
         if self.at(0) == b'[' {
             let rest = self.slice(self.pos + 1, self.end);
-            let end = rest.find(']').ok_or(Fail::Syntax)?;
+            let end = closing_bracket(rest).ok_or(Fail::Syntax)?;
             let inner = rest.get(..end).unwrap_or_default();
             subscript = if matches!(inner, "@" | "*") { Op::All } else { Op::Element };
             let from = self.pos + 1;
@@ -360,31 +359,80 @@ impl<'a> Parser<'a> {
         Ok(parts)
     }
 
-    /// Skips a balanced `(..)`; quotes count.
-    fn skip_parens(&mut self) -> Parse<()> {
+    /// Takes an extended glob's `(..)`; expansions inside still happen.
+    fn extended(&mut self, parts: &mut Vec<Part<'a>>) -> Parse<()> {
+        let from = self.pos + 1;
+        let rest = self.slice(from, self.end);
+        let length = closing_paren(rest).ok_or(Fail::Syntax)?;
+        let inner = rest.get(..length).unwrap_or_default();
+        parts.push(Part::Extended);
+        if inner.contains(['$', '`']) {
+            parts.push(Part::Arithmetic(self.region(from, from + length)?));
+        }
+        self.pos = from + length + 1;
+        Ok(())
+    }
+
+    /// A pattern after `=~`: it may hold parentheses and bars, and ends at a blank outside of both
+    /// parentheses and quotes.
+    pub(crate) fn pattern(&mut self) -> Parse<Word<'a>> {
+        let from = self.pos;
         let mut depth = 0u32;
-        loop {
+        while self.pos < self.end {
             match self.at(0) {
-                0 if self.pos >= self.end => return Err(Fail::Syntax),
                 b'\\' => self.pos += 1,
-                b'\'' => {
+                quote @ (b'\'' | b'"') => {
                     let rest = self.slice(self.pos + 1, self.end);
-                    self.pos += rest.find('\'').ok_or(Fail::Syntax)? + 1;
+                    self.pos += rest.find(char::from(quote)).ok_or(Fail::Syntax)? + 1;
                 }
                 b'(' => depth += 1,
-                b')' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        self.pos += 1;
-                        return Ok(());
-                    }
-                }
-                // Substitutions inside an extended glob are rare and would be lost here.
-                b'$' if matches!(self.at(1), b'(' | b'{') => return Err(Fail::Syntax),
-                b'`' => return Err(Fail::Syntax),
+                b')' if depth == 0 => break,
+                b')' => depth -= 1,
+                b' ' | b'\t' | b'\n' if depth == 0 => break,
                 _ => {}
             }
             self.pos += 1;
         }
+        self.pos = self.pos.min(self.end);
+        let parts = self.region(from, self.pos)?;
+        Ok(Word { parts, span: self.span(from) })
     }
+}
+
+/// Where the `)` stands that closes a parenthesis opened just before `text`.
+fn closing_paren(text: &str) -> Option<usize> {
+    let mut depth = 0u32;
+    let mut quote = 0u8;
+    let mut escaped = false;
+    for (index, byte) in text.bytes().enumerate() {
+        if escaped {
+            escaped = false;
+            continue;
+        }
+        match byte {
+            b'\\' if quote != b'\'' => escaped = true,
+            b if quote == b && quote != 0 => quote = 0,
+            _ if quote != 0 => {}
+            b'\'' | b'"' => quote = byte,
+            b'(' => depth += 1,
+            b')' if depth == 0 => return Some(index),
+            b')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the `]` stands that closes a bracket opened just before `text`.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0u32;
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 0 => return Some(index),
+            b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }

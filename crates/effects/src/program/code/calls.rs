@@ -214,17 +214,18 @@ impl Run<'_> {
             }
             return;
         }
+        let receiver = owner;
         let owner = owner.rsplit(['.', ':']).next().unwrap_or_default();
+        let owner = module_of(owner, name, whole);
         let Some(does) = judge(lang, owner, name) else { return };
         let bare = matches!(lang, Lang::Perl | Lang::Ruby);
         let args: Vec<&str> = match rest.trim_start().strip_prefix('(') {
             Some(inside) => arguments(inside).0,
-            None if bare && rest.trim_start().starts_with(['"', '\'', '$', '<', '`', 'q']) => {
-                arguments(rest).0
-            }
+            None if bare && is_bare_argument(rest) => arguments(rest).0,
             None => return,
         };
-        self.call_does(scope, lang, does, &args, (before, whole));
+        let owned = format!("{before}{receiver}");
+        self.call_does(scope, lang, does, &args, (&owned, whole));
     }
 
     /// What a found call does; `around` is the text before it and the whole text.
@@ -419,7 +420,49 @@ fn receiver(before: &str, whole: &str) -> String {
         let expression = format!("{})", inside.get(start..).unwrap_or_default());
         return value::value(&expression, whole, 0);
     }
-    mark::VOID.to_string()
+    let start =
+        before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    let name = before.get(start..).unwrap_or_default();
+    if name.is_empty() {
+        return mark::VOID.to_string();
+    }
+    value::value(name, whole, 0)
+}
+
+/// The module that a short name stands for: `import subprocess as s`, `from os import remove`,
+/// `x = require('fs')`.
+fn module_of<'t>(owner: &'t str, name: &str, whole: &'t str) -> &'t str {
+    if owner.is_empty() {
+        for (at, _) in whole.match_indices("from ").take(64) {
+            let rest = whole.get(at + 5..).unwrap_or_default();
+            let line = rest.split(['\n', ';']).next().unwrap_or_default();
+            let Some((module, names)) = line.split_once(" import ") else { continue };
+            if names.split(',').any(|imported| imported.trim() == name) {
+                return module.trim();
+            }
+        }
+        return owner;
+    }
+    let alias = format!(" as {owner}");
+    if let Some(at) = whole.find(&alias) {
+        let front = whole.get(..at).unwrap_or_default();
+        return front.rsplit([' ', '.', ',']).next().unwrap_or(owner);
+    }
+    match value::assigned(owner, whole).and_then(|expression| expression.split_once("require(")) {
+        Some((_, module)) => {
+            let module = module.trim_start_matches(['"', '\'', ' ']);
+            let module = module.strip_prefix("node:").unwrap_or(module);
+            module.split(['"', '\'', '/', ')']).next().unwrap_or(owner)
+        }
+        None => owner,
+    }
+}
+
+/// Whether what follows a name without parentheses can be its argument, in Perl and Ruby.
+fn is_bare_argument(rest: &str) -> bool {
+    let text = rest.trim_start();
+    text.starts_with(['"', '\'', '$', '<', '`'])
+        || (rest.starts_with(' ') && text.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// The host in named arguments: `PeerAddr=>"h"`, `host: 'h'`.

@@ -3,6 +3,8 @@
 //! Refused: evaluation. What is not plainly written is a mark.
 
 use crate::mark;
+use crate::path::folder_of;
+use crate::program::find::globbed;
 
 /// A string literal at the start of `text` and what follows it.
 pub(crate) fn literal(text: &str) -> Option<(String, &str)> {
@@ -147,6 +149,10 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
             Some(_) => unknown,
         };
     }
+    if text.starts_with('[') {
+        // One value for all of a list: enough for a loop over it.
+        return list(text, whole).map_or(unknown, |values| crate::shell::scope::general(&values));
+    }
     let name_end = text
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | ':' | '@')))
         .unwrap_or(text.len());
@@ -162,9 +168,15 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
         let tail = after.strip_prefix('+').map(|more| value(more, whole, depth + 1));
         return format!("~{}", tail.unwrap_or_default());
     }
+    if matches!(name, "__dirname" | "__file__" | "import.meta.dirname") {
+        return ".".to_owned();
+    }
     let simple = !name.is_empty() && !name.contains('.') && name.parse::<f64>().is_err();
     if simple && (rest.is_empty() || rest.starts_with(['+', '/', ',', ';'])) {
-        let known = assigned(name, whole).map(|expr| value(expr, whole, depth + 2));
+        let known = match assigned(name, whole) {
+            Some(expression) => Some(value(expression, whole, depth + 2)),
+            None => looped(name, whole, depth).or_else(|| passed(name, whole, depth)),
+        };
         let known = known.unwrap_or(unknown);
         return match rest.chars().next() {
             Some('+') => {
@@ -183,12 +195,30 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
 fn called(last: &str, inside: &str, whole: &str, depth: u32) -> String {
     let unknown = mark::VOID.to_string();
     let (args, after) = arguments(inside);
+    // `require('path').join(..)`.
+    if last == "require"
+        && let Some(joined) =
+            after.strip_prefix(".join(").or_else(|| after.strip_prefix(".resolve("))
+    {
+        return called("join", joined, whole, depth + 1);
+    }
     let first = || args.first().map_or(unknown.clone(), |arg| value(arg, whole, depth + 1));
     let base = match last {
         "expanduser" | "Path" | "PurePath" | "PosixPath" | "abspath" | "realpath" | "resolve"
         | "String" | "str" | "quote" | "normpath" | "expand_path" => first(),
         "home" | "homedir" => "~".to_owned(),
         "cwd" | "getcwd" | "pwd" => ".".to_owned(),
+        "glob" | "iglob" | "globSync" => globbed(&first()),
+        "listdir" | "readdirSync" | "scandir" | "children" | "entries" => {
+            format!("{}/{}", if args.is_empty() { ".".to_owned() } else { first() }, mark::ANY)
+        }
+        "walk" => format!("{}/{}", first(), mark::BELOW),
+        "sorted" | "list" | "set" | "reversed" | "Array" => first(),
+        "basename" => mark::WORD.to_string(),
+        "dirname" => return folder_of(&first()).to_owned(),
+        "mkdtemp" | "mkstemp" | "gettempdir" | "tmpdir" | "NamedTemporaryFile" => {
+            format!("/tmp/{}", mark::WORD)
+        }
         "join" => {
             let parts: Vec<String> = args.iter().map(|arg| value(arg, whole, depth + 1)).collect();
             parts.join("/")
@@ -201,12 +231,89 @@ fn called(last: &str, inside: &str, whole: &str, depth: u32) -> String {
     match after.chars().next() {
         Some('/') => format!("{base}/{}", rest()),
         Some('+') => format!("{base}{}", rest()),
+        Some('.') => method(&base, after, whole, depth),
         _ => base,
     }
 }
 
+/// A method called on a path: `.rglob('*.py')`, `.parent`, `.resolve()`.
+fn method(base: &str, after: &str, whole: &str, depth: u32) -> String {
+    let text = after.trim_start_matches('.');
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let name = text.get(..end).unwrap_or_default();
+    let rest = text.get(end..).unwrap_or_default();
+    let argument = || {
+        let (args, _) = arguments(rest.get(1..).unwrap_or_default());
+        args.first().map_or(String::new(), |arg| value(arg, whole, depth + 1))
+    };
+    match name {
+        "rglob" => format!("{base}/{}{}", mark::DEEP, globbed(&argument())),
+        "glob" => format!("{base}/{}", globbed(&argument())),
+        "iterdir" => format!("{base}/{}", mark::ANY),
+        "joinpath" | "join" => format!("{base}/{}", argument()),
+        "with_suffix" | "with_name" => format!("{}/{}", folder_of(base), mark::WORD),
+        "parent" => folder_of(base).to_owned(),
+        "name" | "stem" => mark::WORD.to_string(),
+        _ => base.to_owned(),
+    }
+}
+
+/// What `name` stands for in a loop: `for name in EXPRESSION`, `for a, name in os.walk(..)`.
+fn looped(name: &str, whole: &str, depth: u32) -> Option<String> {
+    for (at, _) in whole.match_indices("for ") {
+        let rest = whole.get(at + 4..)?;
+        let (targets, expression) = rest.split_once(" in ")?;
+        let mut names = targets.trim_matches(['(', ')']).split(',').map(str::trim);
+        let Some(place) = names.position(|target| target == name) else { continue };
+        let end = expression.find(['\n', ';']).unwrap_or(expression.len());
+        let expression = expression.get(..end)?.trim_end_matches([':', ' ']);
+        if expression.starts_with("os.walk") || expression.starts_with("enumerate") {
+            let whole_value = value(expression, whole, depth + 2);
+            return Some(if place == 0 { whole_value } else { mark::WORD.to_string() });
+        }
+        let balanced = expression.matches(']').count() > expression.matches('[').count();
+        let expression = if balanced { expression.rsplit_once(']')?.0 } else { expression };
+        let found = value(expression, whole, depth + 2);
+        // A name that a walk gave has no folder in it.
+        return Some(found);
+    }
+    None
+}
+
+/// What a parameter called `name` is given where its function is called.
+fn passed(name: &str, whole: &str, depth: u32) -> Option<String> {
+    let mut values = Vec::new();
+    for (at, keyword) in
+        whole.match_indices("def ").chain(whole.match_indices("function ")).take(32)
+    {
+        let rest = whole.get(at + keyword.len()..)?;
+        let Some((function, inside)) = rest.split_once('(') else { continue };
+        let function = function.trim();
+        let (parameters, _) = arguments(inside);
+        let place =
+            parameters.iter().position(|p| p.split([':', '=']).next().map(str::trim) == Some(name));
+        let Some(place) = place else { continue };
+        let call = format!("{function}(");
+        for (at, _) in whole.match_indices(&call).take(64) {
+            let before = whole.get(..at).unwrap_or_default();
+            let defined = before.ends_with("def ") || before.ends_with("function ");
+            if defined || before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+                continue;
+            }
+            let (args, _) = arguments(whole.get(at + call.len()..)?);
+            let arg = args.get(place).copied().unwrap_or_default();
+            values.push(value(arg, whole, depth + 3));
+        }
+    }
+    match values.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        several => Some(crate::shell::scope::general(several)),
+    }
+}
+
 /// The expression that `name` is last assigned before use, as `name = ..` or `for name in [..]`.
-fn assigned<'t>(name: &str, whole: &'t str) -> Option<&'t str> {
+pub(crate) fn assigned<'t>(name: &str, whole: &'t str) -> Option<&'t str> {
     let mut from = 0;
     let mut found = None;
     for _ in 0..64 {
