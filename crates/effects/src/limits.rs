@@ -23,6 +23,8 @@ pub const VALUES_MAX: usize = 32;
 pub const CHOICES_MAX: usize = 64;
 /// Most words that a brace expansion may yield.
 pub const BRACE_WORDS_MAX: usize = 256;
+/// Most braces in one word.
+pub const BRACES_MAX: usize = 32;
 /// Most words of one command.
 pub const WORDS_MAX: usize = 8_192;
 /// Longest known text that flows from one command to the next.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::effect::{Effects, Piece, Reason, Target, Verb};
 use crate::files::FileSystem;
 use crate::limits::{
-    EXPANDED_BYTES_MAX, FLOW_BYTES_MAX, LOOKUPS_MAX, PARSED_BYTES_MAX, RUN_DEPTH_MAX,
+    EXPANDED_BYTES_MAX, FLOW_BYTES_MAX, LINKS_MAX, LOOKUPS_MAX, PARSED_BYTES_MAX, RUN_DEPTH_MAX,
     SCRIPT_BYTES_MAX, SCRIPTS_MAX, STEPS_MAX,
 };
 use crate::mark;
@@ -52,6 +52,8 @@ pub(crate) struct Run<'e> {
     /// Texts behind `<(..)`, by number.
     texts: Vec<String>,
     folders: HashMap<String, Option<String>>,
+    /// Links that the text itself makes, with where they lead.
+    links: Vec<(String, String)>,
     /// The functions that are being called.
     pub(crate) calls: Vec<Box<str>>,
     /// What `trap` has put off to the end of the present text.
@@ -79,6 +81,7 @@ impl<'e> Run<'e> {
             written: HashMap::new(),
             texts: Vec::new(),
             folders: HashMap::new(),
+            links: Vec::new(),
             calls: Vec::new(),
             traps: Vec::new(),
             depth: 0,
@@ -239,6 +242,13 @@ impl<'e> Run<'e> {
                 return Some(if rest.is_empty() { "/".to_owned() } else { rest.to_owned() });
             }
         }
+        for (link, target) in &self.links {
+            if let Some(rest) = absolute.strip_prefix(link.as_str())
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                return path::normalise(target, rest.trim_start_matches('/'));
+            }
+        }
         if !self.ctx.files.is_present() {
             return None;
         }
@@ -311,6 +321,21 @@ impl<'e> Run<'e> {
         let path = path::resolve(self.ctx.files, &path, &mut self.lookups).unwrap_or(path);
         let content = self.ctx.files.read(&path, SCRIPT_BYTES_MAX)?;
         (!content.contains('\0') && !mark::has_mark(&content)).then_some(content)
+    }
+
+    /// Remembers a link that the text makes.
+    pub(crate) fn linked(&mut self, scope: &Scope, link: &str, target: &str, inside: bool) {
+        if self.links.len() >= LINKS_MAX as usize || mark::has_mark(link) || mark::has_mark(target)
+        {
+            return;
+        }
+        let link =
+            if inside { format!("{link}/{}", path::base_name(target)) } else { link.to_owned() };
+        if let Some(link) = path::normalise(&scope.cwd, &link)
+            && let Some(target) = path::normalise(path::folder_of(&link), target)
+        {
+            self.links.push((link, target));
+        }
     }
 
     /// Remembers what a file holds from now on.

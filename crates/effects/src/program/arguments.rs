@@ -269,6 +269,7 @@ impl<'p> Reader<'p, '_> {
         }
         let inplace = self.done.acts_on(&Act::InPlace);
         let deletes = self.done.acts_on(&Act::DeletesArgs);
+        let reads = self.done.acts_on(&Act::ReadsArgs);
         let count = self.done.positionals.len();
         let front = record.front.len();
         let back = record.back.len();
@@ -284,6 +285,7 @@ impl<'p> Reader<'p, '_> {
             let role = match role {
                 Some(Role::Read) if inplace => Some(Role::Write),
                 Some(Role::Read) if deletes => Some(Role::Delete),
+                Some(Role::Skip) if reads => Some(Role::Read),
                 role => role,
             };
             if let Some(role) = role {

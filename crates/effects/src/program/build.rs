@@ -12,6 +12,7 @@ use crate::program::code::language_of;
 use crate::program::invoke::{Running, shebang};
 use crate::program::table::Lang;
 use crate::run::Run;
+use crate::shell::builtins::is_input;
 use crate::shell::scope::Scope;
 
 impl Run<'_> {
@@ -24,7 +25,7 @@ impl Run<'_> {
         args: Vec<String>,
         stdin: &str,
     ) -> String {
-        if file == "-" || file == "/dev/stdin" {
+        if is_input(file) {
             return self.run_script_text(scope, lang, stdin, args, "");
         }
         self.path(scope, Verb::Reads, file, false);

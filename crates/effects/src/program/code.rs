@@ -16,6 +16,62 @@ use crate::program::table::Lang;
 use crate::run::Run;
 use crate::shell::scope::{Scope, is_secret_name};
 
+/// Signs of text that is decoded.
+const DECODES: &[&str] = &[
+    "b64decode",
+    "fromhex",
+    "unhexlify",
+    "codecs.decode",
+    "marshal.loads",
+    "zlib.decompress",
+    "'base64'",
+    "\"base64\"",
+    "atob(",
+    "fromCharCode",
+    "pack(",
+    "decode64",
+    "base64_decode",
+    "str_rot13",
+    "gzinflate",
+];
+/// Signs of text that is fetched.
+const FETCHES: &[&str] = &[
+    "urlopen",
+    "requests.get",
+    "fetch(",
+    "file_get_contents",
+    "LWP",
+    "open-uri",
+    "https.get",
+    "http.get",
+];
+const SOCKETS: &[&str] = &["socket", "Socket", "fsockopen", "net.connect", "net.createConnection"];
+/// Signs of an interactive shell.
+const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "pty.spawn", "dup2", "cmd.exe", "sh -i"];
+const SPAWNS: &[&str] = &["child_process", "\"sh\"", "'sh'"];
+/// Signs of names that are put together.
+const REFLECTS: &[&str] = &[
+    "__builtins__",
+    "globals()[",
+    "__import__(",
+    "process.binding",
+    "mainModule.require",
+    "constructor(\"",
+];
+/// Signs of deeds in languages that are not looked into.
+const ACTS: &[&str] = &[
+    "exec",
+    "system",
+    "shell",
+    "spawn",
+    "delete",
+    "unlink",
+    "rm -",
+    "os:cmd",
+    "run(`",
+    "call-process",
+];
+
 /// The language of a file by its ending.
 pub(crate) fn language_of(file: &str) -> Option<Lang> {
     let ending = file.rsplit_once('.')?.1;
@@ -85,87 +141,24 @@ impl Run<'_> {
 
     /// What shows only in the text as a whole: hidden code, reverse shells, the environment.
     fn whole_text(&mut self, lang: Lang, text: &str, before: usize) {
-        let has = |needle: &str| text.contains(needle);
-        let decodes = has("b64decode")
-            || has("fromhex")
-            || has("unhexlify")
-            || has("codecs.decode")
-            || has("marshal.loads")
-            || has("zlib.decompress")
-            || has("'base64'")
-            || has("\"base64\"")
-            || has("atob(")
-            || has("fromCharCode")
-            || has("pack(")
-            || has("unpack(")
-            || has("decode64")
-            || has("base64_decode")
-            || has("str_rot13")
-            || has("gzinflate")
-            || text.matches("chr(").count() > 3;
+        let any = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
+        let found = |run: &Self, verb| run.out.iter().skip(before).any(|e| e.verb == verb);
+        let decodes = any(DECODES) || text.matches("chr(").count() > 3;
         let evaluates = calls::evaluates(text);
+        let contacts = found(self, Verb::Contacts);
         if evaluates && decodes {
             self.unknown(Verb::Runs, Reason::RunText);
         }
-        let fetches = self.out.iter().skip(before).any(|e| e.verb == Verb::Contacts)
-            || has("urlopen")
-            || has("requests.get")
-            || has("fetch(")
-            || has("file_get_contents")
-            || has("LWP")
-            || has("open-uri")
-            || has("https.get")
-            || has("http.get");
-        if evaluates && fetches {
+        let fetched = evaluates && (contacts || any(FETCHES));
+        let reversed = (contacts && any(SHELLS)) || (any(SOCKETS) && (any(SHELLS) || any(SPAWNS)));
+        if fetched || reversed {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
-        let socket = has("socket")
-            || has("Socket")
-            || has("fsockopen")
-            || has("net.connect")
-            || has("net.createConnection");
-        let contacts = self.out.iter().skip(before).any(|e| e.verb == Verb::Contacts);
-        if contacts && (has("/bin/sh") || has("/bin/bash") || has("pty.spawn") || has("dup2")) {
-            self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
-        }
-        let shell = has("/bin/sh")
-            || has("/bin/bash")
-            || has("pty.spawn")
-            || has("dup2")
-            || has("cmd.exe")
-            || has("child_process")
-            || has("\"sh\"")
-            || has("'sh'")
-            || has("sh -i");
-        if socket && shell {
-            self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
-        }
-        let reflects = has("getattr(") && (has("os") || has("builtins") || has("subprocess"))
-            || has("__builtins__")
-            || has("globals()[")
-            || has("__import__(")
-            || has("process.binding")
-            || has("mainModule.require")
-            || has("constructor(\"");
-        if reflects
-            && !self.out.iter().skip(before).any(|e| e.verb == Verb::Runs)
-            && lang != Lang::Other
-        {
+        let reflects = any(REFLECTS) || (text.contains("getattr(") && any(&["os", "builtins"]));
+        if reflects && !found(self, Verb::Runs) && lang != Lang::Other {
             self.unknown(Verb::Runs, Reason::RunText);
         }
-        let acts = [
-            "exec",
-            "system",
-            "shell",
-            "spawn",
-            "delete",
-            "unlink",
-            "rm -",
-            "os:cmd",
-            "run(`",
-            "call-process",
-        ];
-        if lang == Lang::Other && acts.iter().any(|word| text.contains(word)) {
+        if lang == Lang::Other && any(ACTS) {
             self.unknown(Verb::Runs, Reason::RunText);
         }
         self.environment_of(text);

@@ -36,6 +36,14 @@ impl Run<'_> {
         text
     }
 
+    /// `tee`: what flows through is what the files hold.
+    pub(crate) fn tee(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        for file in &running.args.positionals {
+            self.wrote(scope, file, running.stdin, running.args.has("-a"));
+        }
+        running.stdin.to_owned()
+    }
+
     /// `printenv`: all variables, or the ones named.
     pub(crate) fn print_environment(&mut self, running: &Running<'_, '_>) -> String {
         if running.args.positionals.is_empty() {

@@ -342,6 +342,7 @@ impl Run<'_> {
             Handler::Sort => Some(self.sort(inner, running)),
             Handler::Mkfifo => self.mkfifo(inner, running),
             Handler::Fd => Some(self.fd(inner, running)),
+            Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),
         }
     }

@@ -37,7 +37,12 @@ impl Run<'_> {
                     let target = Target::Agent { name: running.name.into(), unguarded };
                     self.out.add(Verb::Runs, target, &self.piece);
                 }
-                Act::Unguarded | Act::Tree | Act::Nothing | Act::InPlace | Act::DeletesArgs => {}
+                Act::Unguarded
+                | Act::Tree
+                | Act::Nothing
+                | Act::InPlace
+                | Act::DeletesArgs
+                | Act::ReadsArgs => {}
             }
         }
         if unguarded && !running.args.acts_on(&Act::Agent) {
@@ -194,6 +199,11 @@ impl Run<'_> {
                     self.path(scope, Verb::Writes, into, true);
                 }
             }
+        }
+        if matches!(running.name, "ln" | "gln")
+            && let [only] = sources.as_slice()
+        {
+            self.linked(scope, into, only, is_folder);
         }
         // What was known of a single source is known of its copy.
         if let [only] = sources.as_slice()

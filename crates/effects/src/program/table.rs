@@ -140,6 +140,8 @@ pub(crate) enum Act {
     InPlace,
     /// Positional arguments are deleted instead of read.
     DeletesArgs,
+    /// Positional arguments are read instead of skipped.
+    ReadsArgs,
 }
 
 /// What a program prints, as far as it matters to what comes after it.
@@ -224,6 +226,7 @@ pub(crate) enum Handler {
     Mkfifo,
     Fd,
     Printenv,
+    Tee,
 }
 
 impl Handler {

@@ -102,6 +102,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         "nothing" => Act::Nothing,
         "inplace" => Act::InPlace,
         "deletesargs" => Act::DeletesArgs,
+        "readsargs" => Act::ReadsArgs,
         _ => return None,
     })
 }
@@ -173,6 +174,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "mkfifo" => Handler::Mkfifo,
         "fd" => Handler::Fd,
         "printenv" => Handler::Printenv,
+        "tee" => Handler::Tee,
         _ => return None,
     })
 }

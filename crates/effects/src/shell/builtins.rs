@@ -52,7 +52,7 @@ impl Run<'_> {
             "source" | "." => {
                 if let Some(file) = rest.iter().find(|word| *word != "--") {
                     let args = rest.get(1..).unwrap_or_default().to_vec();
-                    stdout = self.source(scope, file, args);
+                    stdout = self.source(scope, file, args, stdin);
                 }
             }
             "trap" => {
@@ -171,7 +171,10 @@ impl Run<'_> {
     }
 
     /// `source FILE`: its text in this scope.
-    fn source(&mut self, scope: &mut Scope, file: &str, args: Vec<String>) -> String {
+    fn source(&mut self, scope: &mut Scope, file: &str, args: Vec<String>, stdin: &str) -> String {
+        if is_input(file) {
+            return self.run_text(scope, stdin, "");
+        }
         self.path(scope, Verb::Reads, file, false);
         match self.content(scope, file) {
             Some(text) => {
@@ -232,4 +235,9 @@ impl Run<'_> {
             scope.set("REPLY", Var::Scalar(values));
         }
     }
+}
+
+/// Whether a path is standard input by one of its names.
+pub(crate) fn is_input(file: &str) -> bool {
+    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }

@@ -241,7 +241,8 @@ impl<'a> Parser<'a> {
                     self.pos += 1;
                     continue;
                 }
-                "time" if stages.is_empty() => {
+                // With other options it is the program of that name.
+                "time" if stages.is_empty() && !self.is_time_program() => {
                     self.pos += 4;
                     self.blanks();
                     if self.at(0) == b'-' && self.at(1) == b'p' && self.at(2) == b' ' {
@@ -268,6 +269,11 @@ impl<'a> Parser<'a> {
                 _ => return Ok(stages),
             }
         }
+    }
+
+    fn is_time_program(&self) -> bool {
+        let rest = self.slice(self.pos + 4, self.end).trim_start_matches([' ', '\t']);
+        rest.starts_with('-') && !rest.starts_with("-p ")
     }
 
     pub(crate) fn command(&mut self) -> Parse<Command<'a>> {

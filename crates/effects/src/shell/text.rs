@@ -3,7 +3,7 @@
 //! Pure functions; what cannot be followed comes back weaker (a mark), never wrong. Refused: touching
 //! a scope.
 
-use crate::limits::BRACE_WORDS_MAX;
+use crate::limits::{BRACE_WORDS_MAX, BRACES_MAX};
 use crate::mark;
 
 /// A value after an operation that was not followed: what it can still be at most.
@@ -65,15 +65,16 @@ pub(crate) fn cut(value: &str, pattern: &str, front: bool, longest: bool) -> Str
     }
 }
 
-/// Brace expansion of a marked text. Over the cap the brace becomes an unknown part.
+/// Brace expansion of a marked text. Over a cap the whole word is unknown.
 pub(crate) fn braces(text: &str) -> Vec<String> {
+    if text.matches(mark::OPEN).count() > BRACES_MAX {
+        return vec![mark::VOID.to_string()];
+    }
     let mut done = Vec::new();
     let mut todo = vec![text.to_owned()];
     while let Some(text) = todo.pop() {
         if done.len() + todo.len() > BRACE_WORDS_MAX {
-            return vec![
-                text.chars().map(|c| if c == mark::OPEN { mark::VOID } else { c }).collect(),
-            ];
+            return vec![mark::VOID.to_string()];
         }
         match first_brace(&text) {
             None => done.push(text.chars().map(plain).collect()),

@@ -261,7 +261,13 @@ impl<'a> Parser<'a> {
         let mut name = self.identifier();
         if name.is_empty() {
             if !matches!(self.at(0), b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') {
-                return Err(Fail::Syntax);
+                // Flags of another shell, or a mistake: the value is not known.
+                let op = Op::Other(self.operand(0, b'}')?);
+                if self.at(0) != b'}' {
+                    return Err(Fail::Syntax);
+                }
+                self.pos += 1;
+                return Ok(Part::Variable { name: "", op, quoted });
             }
             name = self.slice(self.pos, self.pos + 1);
             self.pos += 1;

@@ -35,7 +35,8 @@ fn names(program: &ast::Program) -> Vec<String> {
 }
 
 fn is_plain(name: &str) -> bool {
-    name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    !name.starts_with('-')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 /// Builtins that have no effect of their own, or that another program stands for.

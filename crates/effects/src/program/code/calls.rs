@@ -347,6 +347,10 @@ impl Run<'_> {
             self.host(text);
             return;
         }
+        if verb == Verb::Writes {
+            // What a program writes is not followed; running it is then unknown.
+            self.wrote(scope, text, &mark::VOID.to_string(), true);
+        }
         self.path(scope, verb, text, tree);
     }
 }
