@@ -67,11 +67,9 @@ fn both_parsers_accept_the_same_texts_and_see_the_same_programs() {
             {
                 continue;
             }
-            let seen = effects.iter().any(|effect| match &effect.target {
-                Target::Program { name: seen, .. } => {
-                    name.starts_with(&**seen) || seen.starts_with(name.as_str())
-                }
-                _ => false,
+            let seen = effects.iter().any(|effect| {
+                let Target::Program { name: seen, .. } = &effect.target else { return false };
+                name.starts_with(&**seen) || seen.starts_with(name.as_str())
             });
             assert!(seen, "brush sees `{name}`, we do not: {command}");
             compared += 1;

@@ -46,9 +46,9 @@ fn folders_that_are_deleted_or_moved_count_for_all_below() {
         let mut worst = Cover::No;
         for verb in [Verb::Deletes, Verb::Writes] {
             for path in effects.paths(verb) {
-                match path.cover(&glob) {
-                    Cover::No => {}
-                    other => worst = other,
+                let found = path.cover(&glob);
+                if found != Cover::No {
+                    worst = found;
                 }
             }
         }
