@@ -24,6 +24,9 @@ enum Step {
     Dirs,
     /// Any run that ends in a slash.
     DirsRest,
+    /// The front of a star that does not match a leading dot: nothing with the star after it, or one
+    /// character before it.
+    Shown,
 }
 
 /// A compiled path glob: `*` and `?` stay within a path component, `**` crosses them, `[..]` is a
@@ -142,15 +145,27 @@ fn class(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Step {
 }
 
 fn from_marked(text: &str) -> Vec<Step> {
-    let step = |c| match c {
-        mark::ANY | mark::WORD => Step::Star,
-        mark::ONE => Step::One,
-        mark::DEEP | mark::BELOW | mark::VOID | mark::REMOTE | mark::INIT | mark::SECRET => {
-            Step::Deep
+    let mut steps = Vec::with_capacity(text.len());
+    let mut before = '/';
+    for c in text.chars() {
+        match c {
+            mark::ANY => {
+                // The shell's star leaves out names that begin with a dot.
+                if before == '/' {
+                    steps.push(Step::Shown);
+                }
+                steps.push(Step::Star);
+            }
+            mark::WORD => steps.push(Step::Star),
+            mark::ONE => steps.push(Step::One),
+            mark::DEEP | mark::BELOW | mark::VOID | mark::REMOTE | mark::INIT | mark::SECRET => {
+                steps.push(Step::Deep);
+            }
+            c => steps.push(Step::Char(c)),
         }
-        c => Step::Char(c),
-    };
-    text.chars().map(step).collect()
+        before = c;
+    }
+    steps
 }
 
 /// What a step consumes, if it consumes.
@@ -158,6 +173,7 @@ fn from_marked(text: &str) -> Vec<Step> {
 enum Takes<'a> {
     Only(char),
     NoSlash,
+    NoDot,
     Class(bool, &'a [(char, char)]),
     All,
 }
@@ -171,6 +187,7 @@ fn moves(step: &Step) -> (bool, Option<Takes<'_>>, Option<Takes<'_>>) {
         Step::Star => (true, Some(Takes::NoSlash), None),
         Step::Deep => (true, Some(Takes::All), None),
         Step::Dirs => (true, None, None),
+        Step::Shown => (false, None, Some(Takes::NoDot)),
         Step::DirsRest => (false, Some(Takes::All), Some(Takes::Only('/'))),
     }
 }
@@ -179,6 +196,7 @@ fn holds(class: Takes<'_>, c: char, fold: bool) -> bool {
     match class {
         Takes::Only(d) => c == d || (fold && c.to_lowercase().eq(d.to_lowercase())),
         Takes::NoSlash => c != '/',
+        Takes::NoDot => c != '/' && c != '.',
         Takes::Class(negated, ranges) => {
             c != '/' && negated != ranges.iter().any(|(a, b)| (*a..=*b).contains(&c))
         }
@@ -191,8 +209,8 @@ fn compatible(a: Takes<'_>, b: Takes<'_>, fold: bool) -> bool {
         (Takes::Only(c), other) | (other, Takes::Only(c)) => holds(other, c, fold),
         // Two sets of more than one character: taken to share one. That errs towards "may match".
         (
-            Takes::NoSlash | Takes::Class(..) | Takes::All,
-            Takes::NoSlash | Takes::Class(..) | Takes::All,
+            Takes::NoSlash | Takes::NoDot | Takes::Class(..) | Takes::All,
+            Takes::NoSlash | Takes::NoDot | Takes::Class(..) | Takes::All,
         ) => true,
     }
 }
@@ -219,11 +237,11 @@ fn meet(a: &[Step], b: &[Step], fold: bool) -> bool {
         if skip_b {
             todo.push((i, j + 1));
         }
-        // `**/` may be nothing at all.
-        if a.get(i) == Some(&Step::Dirs) {
+        // `**/` may be nothing at all, and so may a star.
+        if matches!(a.get(i), Some(Step::Dirs | Step::Shown)) {
             todo.push((i + 2, j));
         }
-        if b.get(j) == Some(&Step::Dirs) {
+        if matches!(b.get(j), Some(Step::Dirs | Step::Shown)) {
             todo.push((i, j + 2));
         }
         for (take_a, next_a) in [(stay_a, i), (go_a, i + 1)] {

@@ -45,6 +45,8 @@ pub(crate) struct Run<'e> {
     pub(crate) choice: Choice,
     /// The last variable with a secret's name that was put into a word.
     pub(crate) secret_name: Box<str>,
+    /// Whether the present command runs on another machine, whose home folder is not known.
+    pub(crate) away: bool,
     /// Whether the present command follows an `&&`, so that what came before it has worked.
     pub(crate) assume: bool,
     /// What files hold that this text has written: by path.
@@ -78,6 +80,7 @@ impl<'e> Run<'e> {
             choice: Choice::default(),
             secret_name: Box::default(),
             assume: false,
+            away: false,
             written: HashMap::new(),
             texts: Vec::new(),
             folders: HashMap::new(),
@@ -95,6 +98,9 @@ impl<'e> Run<'e> {
     }
 
     pub(crate) fn home(&self) -> String {
+        if self.away {
+            return mark::VOID.to_string();
+        }
         self.ctx.home.map_or_else(|| mark::VOID.to_string(), str::to_owned)
     }
 

@@ -6,6 +6,7 @@ use crate::effect::{Reason, Target, Verb};
 use crate::mark;
 use crate::path;
 use crate::program::arguments::{self, Arguments};
+use crate::program::code::language_of;
 use crate::program::table::{Act, Handler, Lang, Out, Program, Record, Role};
 use crate::run::Run;
 use crate::shell::scope::Scope;
@@ -155,7 +156,10 @@ impl Run<'_> {
             return true;
         }
         if !in_table {
-            self.unknown(Verb::Does, Reason::Script);
+            match language_of(name) {
+                Some(lang) => self.unknown_script(scope, name, lang),
+                None => self.unknown(Verb::Does, Reason::Script),
+            }
         }
         false
     }

@@ -88,7 +88,9 @@ impl Run<'_> {
         for url in &running.args.positionals {
             let name = url.split(['?', '#']).next().unwrap_or_default();
             let name = name.rsplit('/').next().unwrap_or_default();
+            let word = mark::WORD.to_string();
             let name = if name.is_empty() { "index.html" } else { name };
+            let name = if mark::has_void(name) { &word } else { name };
             let file = match folder {
                 Some(folder) => format!("{folder}/{name}"),
                 None => name.to_owned(),

@@ -162,7 +162,10 @@ impl Run<'_> {
                 let file = file.split(';').next().unwrap_or_default();
                 self.send_file(scope, file);
             }
-            None if mark::has_void(value) => self.thing(Verb::Sends, "computed"),
+            // A secret variable is told by itself.
+            None if value.contains([mark::VOID, mark::REMOTE]) => {
+                self.thing(Verb::Sends, "computed");
+            }
             None => {}
         }
     }

@@ -171,6 +171,7 @@ impl Run<'_> {
         }
         let mut remote = Scope::new(&mark::VOID.to_string());
         remote.vars = Rc::clone(&scope.vars);
+        let away = std::mem::replace(&mut self.away, true);
         match &running.args.shell_rest {
             Some(rest) => {
                 self.run_text(&mut remote, &rest.join(" "), running.stdin);
@@ -180,6 +181,7 @@ impl Run<'_> {
             }
             None => {}
         }
+        self.away = away;
         Some(mark::VOID.to_string())
     }
 

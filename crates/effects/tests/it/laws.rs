@@ -249,6 +249,19 @@ fn globs_keep_stars_within_a_component() {
 }
 
 #[test]
+fn a_star_of_the_shell_leaves_out_hidden_names() {
+    let git = PathGlob::new("/home/dev/project/.git/**");
+    let covers =
+        |command: &str| seen(command).paths(Verb::Deletes).any(|p| p.cover(&git) != Cover::No);
+    assert!(covers("rm -rf .git"));
+    assert!(covers("rm -rf .*"));
+    assert!(covers("rm -rf .g*/hooks"));
+    assert!(covers("rm -rf ."));
+    assert!(!covers("rm -rf *"));
+    assert!(!covers("rm -rf */node_modules"));
+}
+
+#[test]
 fn agents_and_their_switched_off_guards_are_an_effect() {
     has("claude -p hi", "runs agent claude");
     has("env X=1 codex exec --yolo hi", "runs agent codex, its guards off");

@@ -285,7 +285,7 @@ fn writes(path: &PathTarget) -> Answer {
         return Answer::Refuse;
     }
     let name = path.lexical();
-    if name.starts_with("container:") || is_temporary(path) || is_cache(path) {
+    if name.starts_with("container:") || name == "/tmp" || is_temporary(path) || is_cache(path) {
         return Answer::Pass;
     }
     match path.within(ROOT) {
