@@ -206,6 +206,10 @@ impl<'e> Run<'e> {
         if text.is_empty() || text == "-" {
             return;
         }
+        if net::is_url(text) && !text.starts_with("file:") {
+            self.host(text);
+            return;
+        }
         let void = mark::has_void(text);
         if void && text.starts_with(|c| mark::is_mark(c) && mark::has_void(&c.to_string())) {
             self.unknown(verb, Reason::PathText);

@@ -248,14 +248,19 @@ impl Run<'_> {
     fn editor_command(&mut self, scope: &Scope, text: &str) {
         for command in text.split(['|', '\n']) {
             let command = command.trim_start_matches([':', ' ', '%', '.']);
-            if let Some(shell) = command.strip_prefix('!').or_else(|| command.strip_prefix("r !")) {
+            let shell =
+                ["!", "r !", "shell ", "pipe "].iter().find_map(|f| command.strip_prefix(f));
+            if let Some(shell) = shell {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, shell, "");
             } else if let Some(file) =
                 command.strip_prefix("w ").or_else(|| command.strip_prefix("sav "))
             {
                 self.path(scope, Verb::Writes, file.trim(), false);
-            } else if command.contains("system(") || command.starts_with("term") {
+            } else if command.contains("system(")
+                || command.starts_with("term")
+                || command.starts_with("python ")
+            {
                 self.unknown(Verb::Runs, Reason::RunText);
             }
         }

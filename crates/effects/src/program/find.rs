@@ -47,7 +47,6 @@ impl Run<'_> {
         let search = self.search(scope, running);
         let mut targets = Vec::new();
         for place in &search.places {
-            self.path(scope, Verb::Reads, place, false);
             let base = place.trim_end_matches('/');
             if !search.filtered {
                 let whole =

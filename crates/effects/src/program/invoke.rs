@@ -89,6 +89,8 @@ impl Run<'_> {
         }
         match known {
             Some((known, program)) => self.known(scope, &known, program, &argv, stdin),
+            // A whole text as one word: what a wrapper was given in quotes.
+            None if name.contains(' ') => self.run_text(scope, &argv.join(" "), stdin),
             None => {
                 self.program(&base, "");
                 if !absolute {
@@ -164,13 +166,25 @@ impl Run<'_> {
         false
     }
 
-    /// `unknown-tool -- command`: the command counts.
+    /// What an unknown program may run: `tool -- COMMAND`, `tool -c TEXT`, `tool /bin/rm ..`.
     fn unknown_wrapper(&mut self, scope: &Scope, argv: &[String], stdin: &str) {
+        let known = |word: &str| known_name(self.ctx.programs, path::base_name(word)).is_some();
+        let first = argv.get(1).map_or("", |word| word.as_str());
+        if PROGRAM_FOLDERS.contains(&path::folder_of(first)) && known(first) {
+            self.invoke_apart(scope, argv.get(1..).unwrap_or_default().to_vec(), stdin);
+            return;
+        }
+        let text = argv.iter().position(|word| word == "-c").and_then(|at| argv.get(at + 1));
+        if let Some(text) = text
+            && known(text.split_whitespace().next().unwrap_or_default())
+        {
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, text, stdin);
+            return;
+        }
         let after = argv.iter().position(|word| word == "--").map(|at| at + 1);
-        let Some(after) = after else { return };
-        let rest = argv.get(after..).unwrap_or_default();
-        let Some(first) = rest.first() else { return };
-        if known_name(self.ctx.programs, path::base_name(first)).is_some() {
+        let rest = after.and_then(|after| argv.get(after..)).unwrap_or_default();
+        if rest.first().is_some_and(|word| known(word)) {
             self.invoke_apart(scope, rest.to_vec(), stdin);
         }
     }
@@ -346,6 +360,10 @@ impl Run<'_> {
             Handler::Sort => Some(self.sort(inner, running)),
             Handler::Mkfifo => self.mkfifo(inner, running),
             Handler::Fd => Some(self.fd(inner, running)),
+            Handler::EditorInput => {
+                self.code(inner, Lang::Editor, running.stdin);
+                None
+            }
             Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),
         }

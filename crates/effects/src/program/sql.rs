@@ -11,11 +11,43 @@ use crate::shell::scope::Scope;
 
 impl Run<'_> {
     pub(crate) fn sql(&mut self, text: &str) {
+        self.escapes(text);
         for statement in statements(text).into_iter().take(512) {
             self.statement(&statement);
         }
         if mark::has_void(text) && text.chars().filter(|c| !c.is_whitespace()).all(mark::is_mark) {
             self.unknown(Verb::Destroys, Reason::RunText);
+        }
+    }
+
+    /// What reaches out of the database: shell escapes and files.
+    fn escapes(&mut self, text: &str) {
+        let mut scope = Scope::new(self.ctx.cwd);
+        for line in text.split([';', '\n']).take(512) {
+            let line = line.trim_start();
+            let command = ["\\! ", ".shell ", ".system ", "system ", "!"]
+                .iter()
+                .find_map(|front| line.strip_prefix(front));
+            if let Some(command) = command {
+                self.run_text(&mut scope, command, "");
+            }
+            if let Some(file) =
+                line.strip_prefix(".import ").or_else(|| line.strip_prefix(".read "))
+            {
+                let file = file.split_whitespace().next().unwrap_or_default();
+                self.path(&scope, Verb::Reads, file.trim_matches(['"', '\'']), false);
+            }
+            let upper = line.to_ascii_uppercase();
+            let copies = upper.starts_with("COPY ") || upper.starts_with("\\COPY ");
+            let reads = upper.contains("LOAD_FILE(") || upper.contains("PG_READ_FILE(");
+            let writes =
+                upper.contains("OUTFILE") || upper.contains("DUMPFILE") || upper.contains(" TO '");
+            if (copies || reads || writes)
+                && let Some(file) = line.split('\'').nth(1)
+            {
+                let verb = if writes && !reads { Verb::Writes } else { Verb::Reads };
+                self.path(&scope, verb, file, false);
+            }
         }
     }
 
@@ -92,7 +124,8 @@ impl Run<'_> {
         let line = words.join(" ");
         for text in input.lines().chain(std::iter::once(line.as_str())) {
             let first = text.split_whitespace().next().unwrap_or_default();
-            if matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN") {
+            let scripted = first == "EVAL" && text.contains("FLUSH");
+            if scripted || matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN") {
                 self.thing(Verb::Destroys, "database");
             }
             if text.starts_with("CONFIG SET DIR")

@@ -227,6 +227,7 @@ pub(crate) enum Handler {
     Fd,
     Printenv,
     Tee,
+    EditorInput,
 }
 
 impl Handler {

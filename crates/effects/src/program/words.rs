@@ -175,6 +175,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "fd" => Handler::Fd,
         "printenv" => Handler::Printenv,
         "tee" => Handler::Tee,
+        "editorinput" => Handler::EditorInput,
         _ => return None,
     })
 }

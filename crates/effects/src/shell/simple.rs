@@ -331,6 +331,13 @@ impl Run<'_> {
                     self.unknown(Verb::Runs, Reason::Environment);
                 }
             }
+            "CC" | "CXX" | "LD" | "AR" | "RUSTC" | "RUSTC_WRAPPER" | "MAKE" | "GOROOT"
+                if ["/tmp", "/var/tmp", "/dev/shm"]
+                    .iter()
+                    .any(|place| value.starts_with(place)) =>
+            {
+                self.unknown(Verb::Runs, Reason::Environment);
+            }
             "BASH_ENV" | "PYTHONSTARTUP" | "PERL5OPT" | "PERL5DB" => {
                 self.unknown(Verb::Runs, Reason::Environment);
             }

@@ -121,6 +121,9 @@ fn globs(
 
 const FLOATING: &[&str] = &[
     "**/.ssh/id_*",
+    "**/.ssh",
+    "**/.gnupg",
+    "**/.aws",
     "**/.ssh/*_rsa",
     "**/.ssh/*_ed25519",
     "**/.ssh/*.pem",
@@ -168,7 +171,7 @@ const FLOATING: &[&str] = &[
     "**/wallet.dat",
     "**/.codex/auth.json",
     "**/.claude/.credentials.json",
-    "/var/run/secrets/**",
+    "**/var/run/secrets/**",
     "/run/secrets/**",
     "**/*.kdbx",
     "**/.config/op/**",
