@@ -6,6 +6,7 @@
 
 pub(crate) mod builtins;
 pub(crate) mod compound;
+pub(crate) mod environment;
 pub(crate) mod expand;
 pub(crate) mod parse;
 pub(crate) mod scope;

@@ -108,16 +108,10 @@ impl Run<'_> {
                 Some(host) => self.host(host),
                 None => self.place_into(scope, running, value, tree),
             },
-            Role::Shell => {
-                let mut inner = scope.clone();
-                self.run_text(&mut inner, value, "");
-            }
             Role::Code(lang) => self.code(scope, lang, value),
             Role::Script(lang) => {
-                let after = running.args.positionals.iter().position(|p| p == value);
-                let args = after.map_or_else(Vec::new, |at| {
-                    running.args.positionals.get(at + 1..).unwrap_or_default().to_vec()
-                });
+                let words = running.args.positionals.iter().skip_while(|word| *word != value);
+                let args = words.skip(1).cloned().collect();
                 self.script_file(scope, lang, value, args, running.stdin);
             }
             Role::Sql => self.sql(value),
@@ -132,11 +126,9 @@ impl Run<'_> {
                     self.environment_variable(scope, name, value);
                 }
             }
-            Role::Program => {
-                if !value.is_empty() {
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, value, "");
-                }
+            Role::Shell | Role::Program => {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, value, "");
             }
             Role::Mount => self.mount(scope, value),
         }

@@ -172,19 +172,7 @@ impl Run<'_> {
         redirects: &[Redirect<'_>],
         stdin: &str,
     ) -> String {
-        if let Some(first) = words.first().and_then(Word::plain)
-            && !scope.aliases.is_empty()
-            && let Some(alias) = scope.aliases.get(first).cloned()
-            && let Some(word) = words.first()
-        {
-            let from = usize::try_from(word.span.1).unwrap_or(0);
-            let rest = self.piece_rest(from);
-            let mut inner = scope.clone();
-            Rc::make_mut(&mut inner.aliases).remove(first);
-            let text = format!("{alias} {rest}");
-            let stdout = self.run_text(&mut inner, &text, stdin);
-            inner.aliases = Rc::clone(&scope.aliases);
-            *scope = inner;
+        if let Some(stdout) = self.aliased(scope, words, stdin) {
             return stdout;
         }
         let argv = self.fields(scope, words);
@@ -235,6 +223,20 @@ impl Run<'_> {
             self.invoke(&mut inner, argv, &flow.stdin)
         };
         self.finish(scope, &flow.out, stdout)
+    }
+
+    /// Runs the text that an alias stands for, with the rest of the line after it.
+    fn aliased(&mut self, scope: &mut Scope, words: &[Word<'_>], stdin: &str) -> Option<String> {
+        let word = words.first().filter(|_| !scope.aliases.is_empty())?;
+        let name = word.plain()?;
+        let alias = scope.aliases.get(name).cloned()?;
+        let rest = self.piece_rest(usize::try_from(word.span.1).unwrap_or(0));
+        let mut inner = scope.clone();
+        Rc::make_mut(&mut inner.aliases).remove(name);
+        let stdout = self.run_text(&mut inner, &format!("{alias} {rest}"), stdin);
+        inner.aliases = Rc::clone(&scope.aliases);
+        *scope = inner;
+        Some(stdout)
     }
 
     /// The source of the present command after `from`.
@@ -289,92 +291,6 @@ impl Run<'_> {
             (value, _) => value,
         };
         scope.set(assign.name, value);
-    }
-
-    /// An assignment for the rest of the text, which programs see only if they are exported; taken as
-    /// if they were.
-    fn loose_environment(&mut self, name: &str, value: &Var) {
-        if let Var::Scalar(values) = value
-            && matches!(name, "PATH" | "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND")
-        {
-            let text = values.first().cloned().unwrap_or_default();
-            let scope = Scope::new("/");
-            self.environment_variable(&scope, name, &text);
-        }
-    }
-
-    /// What a variable in a program's environment makes it do.
-    pub(crate) fn environment_variable(&mut self, scope: &Scope, name: &str, value: &str) {
-        match name {
-            "PATH" => {
-                let odd = |entry: &str| {
-                    entry.starts_with("/tmp")
-                        || entry.starts_with("/var/tmp")
-                        || entry.starts_with("/dev/shm")
-                        || entry == "."
-                        || entry == "$PWD"
-                        || (entry.is_empty() && value.contains(':'))
-                };
-                if value.split(':').any(odd) {
-                    self.unknown(Verb::Runs, Reason::Environment);
-                }
-            }
-            "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
-                let usual = |entry: &str| {
-                    entry.is_empty()
-                        || entry.starts_with("/usr/lib")
-                        || entry.starts_with("/lib")
-                        || entry.starts_with("libasan")
-                        || entry.starts_with("libjemalloc")
-                };
-                if !value.split([':', ' ']).all(usual) {
-                    self.unknown(Verb::Runs, Reason::Environment);
-                }
-            }
-            "CC" | "CXX" | "LD" | "AR" | "RUSTC" | "RUSTC_WRAPPER" | "MAKE" | "GOROOT"
-                if ["/tmp", "/var/tmp", "/dev/shm"]
-                    .iter()
-                    .any(|place| value.starts_with(place)) =>
-            {
-                self.unknown(Verb::Runs, Reason::Environment);
-            }
-            "BASH_ENV" | "PYTHONSTARTUP" | "PERL5OPT" | "PERL5DB" => {
-                self.unknown(Verb::Runs, Reason::Environment);
-            }
-            "ENV" if value.contains('/') => self.unknown(Verb::Runs, Reason::Environment),
-            "RUBYOPT" if value.contains("-r") => {
-                self.unknown(Verb::Runs, Reason::Environment);
-            }
-            "NODE_OPTIONS"
-                if ["--require", "-r ", "--import"].iter().any(|option| value.contains(option)) =>
-            {
-                self.unknown(Verb::Runs, Reason::Environment);
-            }
-            "PROMPT_COMMAND"
-            | "GIT_SSH_COMMAND"
-            | "GIT_EXTERNAL_DIFF"
-            | "GIT_PAGER"
-            | "PAGER"
-            | "EDITOR"
-            | "VISUAL"
-            | "GIT_EDITOR"
-            | "GIT_SEQUENCE_EDITOR"
-            | "GIT_ASKPASS"
-            | "SSH_ASKPASS"
-            | "GIT_PROXY_COMMAND"
-            | "MANPAGER"
-            | "BROWSER"
-            | "LESSOPEN"
-                if !value.is_empty() =>
-            {
-                let mut inner = scope.clone();
-                self.run_text(&mut inner, value, "");
-            }
-            "GIT_CONFIG_COUNT" | "GIT_CONFIG_PARAMETERS" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" => {
-                self.unknown(Verb::Runs, Reason::GitConfig);
-            }
-            _ => {}
-        }
     }
 }
 
