@@ -23,6 +23,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tollgate_gate::{Clock, Durability, Ledger, LedgerError, Record, Soon};
 
+/// Room for a usual record, in bytes.
+const RECORD_BYTES_USUAL: usize = 1024;
+
 /// Shortest pause of the committing thread before it looks again whether a checkpoint is due.
 const SIGN_MS_MIN: u64 = 10;
 
@@ -292,7 +295,9 @@ enum Handed {
 
 /// A record as JSON.
 pub(crate) fn body_of(record: &Record) -> Result<Vec<u8>, StoreError> {
-    let body = serde_json::to_vec(record).map_err(|error| StoreError::NoJson(error.to_string()))?;
+    let mut body = Vec::with_capacity(RECORD_BYTES_USUAL);
+    serde_json::to_writer(&mut body, record)
+        .map_err(|error| StoreError::NoJson(error.to_string()))?;
     match body.len() {
         bytes if bytes > RECORD_BYTES_MAX => {
             Err(StoreError::RecordTooLarge { bytes, max: RECORD_BYTES_MAX })

@@ -67,7 +67,9 @@ pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, Sto
             return Err(damaged(found.place.segment, found.place.end, what));
         }
     }
-    if let Some(file) = &found.file {
+    // What the head knows to be on disk needs no second sync; the usual case, and a cheap one.
+    let is_known = head.is_some_and(|head| head.synced == found.place) && found.cut.is_none();
+    if let Some(file) = found.file.as_ref().filter(|_| !is_known) {
         settle_end(&**file, &found)?;
     }
     Ok(found)

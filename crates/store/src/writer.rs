@@ -324,7 +324,12 @@ impl Writer {
         let Some(open) = &mut self.open else { return Ok(()) };
         let end = from + self.lines.len() as u64;
         if end > open.len {
-            let ahead = usize::try_from(self.layout.prefill_bytes).unwrap_or_default();
+            // A batch that is larger than what is written ahead gains nothing from it.
+            let ahead = match self.lines.len() as u64 {
+                bytes if bytes < self.layout.prefill_bytes => self.layout.prefill_bytes,
+                _ => 0,
+            };
+            let ahead = usize::try_from(ahead).unwrap_or_default();
             self.lines.resize(self.lines.len() + ahead, b'\n');
             open.len = from + self.lines.len() as u64;
         }
