@@ -11,6 +11,7 @@ use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tollgate_gate::limits::JSON_BYTES_MAX;
 
 /// One line of a file, with its place.
@@ -270,13 +271,23 @@ impl Iterator for Source {
     }
 }
 
+/// How often a head is read again that was being written, and the pause before, in milliseconds.
+const HEAD_READS_MAX: usize = 5;
+const HEAD_PAUSE_MS: u64 = 2;
+
 /// The head; none if there is none that can be read.
 fn read_head(folder: &Path) -> io::Result<Option<Head>> {
-    let mut text = Vec::new();
-    match File::open(folder.join(HEAD_NAME)) {
-        Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Head::read(&text))
+    for _ in 0..HEAD_READS_MAX {
+        let mut text = Vec::new();
+        match File::open(folder.join(HEAD_NAME)) {
+            Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(head) = Head::read(&text) {
+            return Ok(Some(head));
+        }
+        std::thread::sleep(Duration::from_millis(HEAD_PAUSE_MS));
+    }
+    Ok(None)
 }

@@ -128,7 +128,12 @@ impl Disk for Folder {
 
 impl DiskFile for File {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        let data = self.metadata()?;
+        // What is written to a file without a name is gone when it is closed.
+        match data.nlink() {
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file was removed")),
+            _ => Ok(data.len()),
+        }
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

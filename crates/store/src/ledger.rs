@@ -228,12 +228,21 @@ impl FileLedger {
 
     fn append_body(&self, body: &[u8], durability: Durability) -> Handed {
         match self.committer {
-            Committer::Caller => {
-                let bodies = Bodies::of(body.to_vec());
-                Handed::Answered(self.shared.commit(&Batch { bodies, ..Batch::empty() }))
-            }
+            Committer::Caller => Handed::Answered(self.commit_by_caller(body, durability)),
             Committer::Thread => self.hand_over(body, durability),
         }
+    }
+
+    /// A buffered record is left with the system, which keeps it though this process ends; the next
+    /// durable record of any process, or one too many, brings it to disk.
+    fn commit_by_caller(&self, body: &[u8], durability: Durability) -> Outcome {
+        let (leave, buffered) = match durability {
+            Durability::BeforeEffect => (Leave::Synced, 0),
+            Durability::Buffered => (Leave::Written, 1),
+        };
+        self.shared.queue().stats.at_risk += buffered;
+        let bodies = Bodies::of(body.to_vec());
+        self.shared.commit(&Batch { bodies, leave, buffered, ..Batch::empty() })
     }
 
     fn hand_over(&self, body: &[u8], durability: Durability) -> Handed {
@@ -448,17 +457,17 @@ impl Shared {
         }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let done = match (batch.last, batch.bodies.is_empty()) {
-            (true, _) => writer.finish(),
-            (false, true) => writer.sync(),
+            (true, _) => writer.finish().map(|()| Leave::Synced),
+            (false, true) => writer.sync().map(|()| Leave::Synced),
             (false, false) => writer.commit(&batch.bodies, batch.leave),
         };
         drop(writer);
         match done {
-            Ok(()) => {
+            Ok(left) => {
                 let mut queue = self.queue();
                 queue.stats.records += batch.bodies.count();
                 queue.stats.batches += u64::from(!batch.bodies.is_empty());
-                if batch.leave == Leave::Synced {
+                if left == Leave::Synced {
                     queue.stats.syncs += 1;
                     // What joined since this batch was taken is still at risk.
                     queue.stats.at_risk = queue.waiting.iter().map(|batch| batch.buffered).sum();
