@@ -38,7 +38,7 @@ pub use checkpoint::Checkpoint;
 pub use clock::SystemClock;
 pub use error::StoreError;
 pub use hash::HashValue;
-pub use key::{CheckpointKey, PublicKey};
+pub use key::{CheckpointKey, Handover, PublicKey};
 pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats, Signing};
 pub use line::{Line, LineFault};
 pub use memory::ChainedMemory;

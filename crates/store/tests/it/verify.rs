@@ -4,8 +4,8 @@ use crate::rig::{Rig, append, options, record, wait};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use tollgate_gate::{Durability, Ledger};
-use tollgate_store::key::last_checkpoint_file;
+use tollgate_gate::{Durability, Ledger, Timestamp};
+use tollgate_store::key::{last_checkpoint_file, read_handovers, rotate, trusted_keys};
 use tollgate_store::{
     Book, Cadence, Checkpoint, CheckpointKey, Committer, ConsistencyProof, FileLedger, Finding,
     HashValue, InclusionProof, LedgerOptions, ProofError, Signing, Source, StoreError, Trust,
@@ -338,4 +338,26 @@ fn a_key_file_that_others_can_read_or_that_holds_no_key_is_refused() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&file, "nothing").unwrap();
     assert!(matches!(signed.ledger(Committer::Thread), Err(StoreError::Key { .. })));
+}
+
+#[test]
+fn a_rotated_key_is_trusted_by_whoever_trusted_the_one_before() {
+    let signed = Signed::new();
+    let first = CheckpointKey::open(&signed.key_file()).unwrap().public();
+    for _ in 0..2 {
+        rotate(&signed.key_file(), Timestamp::from_millis(1)).unwrap();
+        signed.append(20);
+    }
+    let trust = |keys| Trust { keys, ..signed.trust() };
+    let handovers = read_handovers(&signed.key_file()).unwrap();
+    let keys = trusted_keys(first, &handovers);
+    assert_eq!(keys.len(), 3);
+    assert_eq!(verify(&signed.rig.folder(), &trust(keys)).unwrap().findings, []);
+    let found = verify(&signed.rig.folder(), &trust(vec![first])).unwrap().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::UnknownKey { .. })), "{found:?}");
+    // A hand-over that the old key did not sign gives no trust.
+    let mut forged = handovers[0].clone();
+    forged.at = Timestamp::from_millis(2);
+    assert_eq!(trusted_keys(first, &[forged]), [first]);
+    assert_eq!(trusted_keys(first, &handovers[1..]), [first]);
 }
