@@ -7,6 +7,7 @@ use crate::folder;
 use crate::head::{HEAD_NAME, Head};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::line::{Line, LineFault};
+use crate::prune::{Tombstone, tombstone_in};
 use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -198,6 +199,7 @@ pub struct Book {
     folder: PathBuf,
     segments: Vec<u64>,
     head: Option<Head>,
+    tombstone: Option<Tombstone>,
 }
 
 impl Book {
@@ -215,7 +217,11 @@ impl Book {
             segments.extend(name.to_str().and_then(first_seq));
         }
         segments.sort_unstable();
-        Ok(Book { folder: folder.to_owned(), segments, head })
+        // Segments that should have been pruned may still be there.
+        let tombstone = tombstone_in(folder).map_err(io)?;
+        let pruned = tombstone.as_ref().map_or(0, |tombstone| tombstone.size);
+        segments.retain(|segment| *segment > pruned);
+        Ok(Book { folder: folder.to_owned(), segments, head, tombstone })
     }
 
     /// The segment files, in order.
@@ -226,6 +232,11 @@ impl Book {
     /// The first numbers of the segments, in order, and the files.
     pub(crate) fn segments(&self) -> impl Iterator<Item = (u64, PathBuf)> {
         self.segments.iter().copied().zip(self.files())
+    }
+
+    /// What stands for the records that were pruned.
+    pub const fn tombstone(&self) -> Option<&Tombstone> {
+        self.tombstone.as_ref()
     }
 
     pub(crate) const fn head(&self) -> Option<&Head> {

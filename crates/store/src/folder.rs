@@ -163,7 +163,7 @@ impl DiskFile for File {
 }
 
 /// A lock of one file, until it is dropped.
-struct FileHeld(Arc<File>);
+pub(crate) struct FileHeld(Arc<File>);
 
 impl Held for FileHeld {}
 
@@ -174,7 +174,8 @@ impl Drop for FileHeld {
     }
 }
 
-fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, StoreError> {
+/// Waits for the lock of a file until then.
+pub(crate) fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, StoreError> {
     let mut pause_us = PAUSE_US_MIN;
     loop {
         match file.try_lock() {

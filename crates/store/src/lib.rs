@@ -18,6 +18,7 @@ pub mod line;
 pub mod memory;
 pub mod open_calls;
 pub mod proof;
+pub mod prune;
 pub mod verify;
 
 mod batch;
@@ -44,4 +45,5 @@ pub use line::{Line, LineFault};
 pub use memory::ChainedMemory;
 pub use open_calls::{OpenCalls, OpenCallsError};
 pub use proof::{ConsistencyProof, InclusionProof, ProofError};
+pub use prune::{PruneError, Tombstone, prune};
 pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

@@ -9,7 +9,7 @@ use tollgate_store::key::{last_checkpoint_file, read_handovers, rotate, trusted_
 use tollgate_store::{
     Book, Cadence, Checkpoint, CheckpointKey, Committer, ConsistencyProof, FileLedger, Finding,
     HashValue, InclusionProof, LedgerOptions, ProofError, Signing, Source, StoreError, Trust,
-    Verification, verify,
+    Verification, prune, verify,
 };
 
 const CADENCE: Cadence = Cadence { every_records: 8, every_ms: 3_600_000 };
@@ -360,4 +360,54 @@ fn a_rotated_key_is_trusted_by_whoever_trusted_the_one_before() {
     forged.at = Timestamp::from_millis(2);
     assert_eq!(trusted_keys(first, &[forged]), [first]);
     assert_eq!(trusted_keys(first, &handovers[1..]), [first]);
+}
+
+#[test]
+fn a_pruned_book_verifies_by_its_tombstone_and_goes_on() {
+    let signed = Signed::new();
+    let kept = signed.last();
+    let book = || Book::open(&signed.rig.folder()).unwrap();
+    let files: Vec<PathBuf> = book().files().collect();
+    let prune_before = |ms| {
+        let (before, now) = (Timestamp::from_millis(ms), Timestamp::from_millis(9));
+        prune(&signed.rig.folder(), &signed.key_file(), before, now).unwrap()
+    };
+    // All records of the rig are of the first millisecond.
+    assert_eq!(prune_before(1), None);
+    let tombstone = prune_before(2).unwrap();
+    assert!(!files[0].exists() && files.last().unwrap().exists());
+    assert_eq!(prune_before(2), Some(tombstone.clone()));
+    let done = signed.verify_with_kept(kept);
+    assert_eq!((&done.findings[..], done.records, done.pruned), (&[][..], 40, tombstone.size));
+    assert!(done.signed >= tombstone.size, "{done:?}");
+    // The ledger goes on, with its head and without.
+    signed.append(5);
+    fs::remove_file(signed.rig.folder().join("head")).unwrap();
+    signed.append(5);
+    let done = signed.verify();
+    assert_eq!((&done.findings[..], done.records), (&[][..], 50));
+    assert!(matches!(InclusionProof::make(&book(), 1, 40), Err(ProofError::Pruned { .. })));
+    // A second time, behind the first tombstone.
+    signed.append(40);
+    assert!(prune_before(2).unwrap().size > tombstone.size);
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn what_was_taken_away_without_a_signed_tombstone_is_found() {
+    let signed = Signed::new();
+    let now = Timestamp::from_millis(2);
+    prune(&signed.rig.folder(), &signed.key_file(), now, now).unwrap().unwrap();
+    let file = signed.rig.folder().join("pruned.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"size\":", "\"size\":1", 1)).unwrap();
+    let found = signed.verify().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::SegmentMissing { .. })), "{found:?}");
+    fs::write(&file, text).unwrap();
+    let stranger = Trust { keys: Vec::new(), cadence: None, ..signed.trust() };
+    let found = verify(&signed.rig.folder(), &stranger).unwrap().findings;
+    assert!(
+        found.iter().any(|f| matches!(f, Finding::UnknownKey { by: Source::Tombstone, .. })),
+        "{found:?}"
+    );
 }
