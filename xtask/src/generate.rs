@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::menu::{self, Command};
 use crate::outcome::{Answer, Error};
 use crate::workspace::Workspace;
+use tollgate_gate::schema;
 
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
@@ -32,7 +33,16 @@ struct Generated {
 }
 
 /// Every generated file: the place to add one.
-const GENERATED: &[Generated] = &[Generated { path: "docs/xtask.md", text: menu::reference_page }];
+const GENERATED: &[Generated] = &[
+    Generated { path: "docs/xtask.md", text: menu::reference_page },
+    Generated { path: "schema/event.v1.json", text: || schema_text(&schema::event()) },
+    Generated { path: "schema/decision.v1.json", text: || schema_text(&schema::decision()) },
+    Generated { path: "schema/record.v1.json", text: || schema_text(&schema::record()) },
+];
+
+fn schema_text(schema: &schemars::Schema) -> String {
+    format!("{:#}\n", schema.as_value())
+}
 
 /// What was found at the place of a generated file.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use crate::clock::{Clock, Timestamp};
 use crate::code::Code;
 use crate::event::{Event, Name};
 use crate::hook::{HandlerError, Hook, OnFailure, Opinion, Roles, Sees, View};
+use crate::index::Candidates;
 use crate::kind::{EventKind, Phase};
-use crate::limits::{CLAIMS_MAX, REASON_BYTES_MAX};
+use crate::limits::{CLAIMS_MAX, LABELS_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::matcher::Subject;
 use crate::payload::Payload;
 use crate::ruleset::{Placed, Resolution, Ruleset};
@@ -31,7 +32,7 @@ use std::time::Duration;
 pub(crate) struct Chain<'g> {
     ruleset: &'g Ruleset,
     clock: &'g dyn Clock,
-    event: &'g Event,
+    pub(crate) event: &'g Event,
     session: &'g SessionView,
     /// The payload as the hooks so far left it.
     pub(crate) current: Payload,
@@ -44,9 +45,12 @@ pub(crate) struct Chain<'g> {
     /// Claims of dry hooks, with the place of their entry in `votes`.
     pub(crate) dry_claims: Vec<(usize, Claim)>,
     pub(crate) labels: Vec<Name>,
-    pub(crate) rewritten_by: Vec<Name>,
+    /// How often the payload was rewritten.
+    rewrites: u32,
     standing: Vec<(u32, Vote)>,
     rewrote_behind_a_judge: bool,
+    /// When it began.
+    pub(crate) started: Timestamp,
     /// The last reading of the clock: one a hook boundary.
     pub(crate) now: Timestamp,
 }
@@ -56,6 +60,12 @@ enum Pass {
     Full,
     /// Judges only, on the final payload.
     Judging,
+}
+
+/// What calling a handler gave.
+enum Called<'a> {
+    Now(Result<Opinion, Fault>),
+    Later(Soon<'a, Result<Opinion, HandlerError>>),
 }
 
 impl<'g> Chain<'g> {
@@ -77,9 +87,10 @@ impl<'g> Chain<'g> {
             claims: Vec::new(),
             dry_claims: Vec::new(),
             labels: Vec::new(),
-            rewritten_by: Vec::new(),
+            rewrites: 0,
             standing: Vec::new(),
             rewrote_behind_a_judge: false,
+            started: now,
             now,
         }
     }
@@ -87,7 +98,11 @@ impl<'g> Chain<'g> {
     /// Runs the hooks, and the judges once more if a rewrite came behind one of them.
     pub(crate) async fn run(&mut self) {
         self.pass(Pass::Full).await;
-        if self.rewrote_behind_a_judge && !self.is_refused() {
+        // Where the first refusal ends a chain, nothing came behind it; and what the after-chain has
+        // withheld stays withheld. Everywhere else a judge that refused is asked again too.
+        let is_settled =
+            self.is_final() || (self.event.kind().phase() == Phase::After && self.is_refused());
+        if self.rewrote_behind_a_judge && !is_settled {
             self.forget_judges();
             self.pass(Pass::Judging).await;
         }
@@ -103,6 +118,16 @@ impl<'g> Chain<'g> {
         votes.fold(Joined::default(), Joined::join)
     }
 
+    /// The hook at a place.
+    pub(crate) fn hook(&self, place: u32) -> Option<&'g Hook> {
+        self.ruleset.placed().get(place as usize).map(|placed| &placed.hook)
+    }
+
+    /// The hook of an entry of `votes`.
+    pub(crate) fn hook_of_entry(&self, entry: usize) -> Option<&'g Hook> {
+        self.places.get(entry).and_then(|place| self.hook(*place))
+    }
+
     /// Counts what each hook did; called once the trace is final.
     pub(crate) fn count(&self) {
         for (cast, place) in self.votes.iter().zip(&self.places) {
@@ -115,7 +140,7 @@ impl<'g> Chain<'g> {
 
     async fn pass(&mut self, pass: Pass) {
         let ruleset = self.ruleset;
-        let mut candidates = ruleset.candidates(self.event, &self.current);
+        let mut candidates = self.candidates();
         let mut at = 0;
         while let Some(place) = candidates.get(at).copied() {
             at += 1;
@@ -127,22 +152,41 @@ impl<'g> Chain<'g> {
             if hook.rollout.is_some_and(|rollout| !rollout.applies(&hook.name, self.event)) {
                 continue;
             }
-            let opinion = match self.concerns(hook) {
+            let (opinion, matched) = match self.concerns(hook) {
                 Ok(false) => continue,
-                Ok(true) => self.call(hook).await,
-                Err(fault) => Err(fault),
+                // An answer that is there is taken without a detour through a future.
+                Ok(true) => match self.call(hook) {
+                    Called::Now(answer) => (answer, true),
+                    Called::Later(later) => (in_time(later, self.clock, hook.timeout).await, true),
+                },
+                Err(fault) => (Err(fault), false),
             };
-            let rewrites = self.rewritten_by.len();
+            let rewrites = self.rewrites;
             self.take(placed, place, pass, opinion);
+            if let Some(cast) = self.votes.last_mut() {
+                cast.unmatched = !matched;
+            }
             if self.is_final() {
                 return;
             }
             // A rewrite can change the model, and so bring other hooks in behind this one.
-            if self.rewritten_by.len() > rewrites && self.event.kind() == EventKind::PreModel {
-                candidates = ruleset.candidates(self.event, &self.current);
+            if self.rewrites > rewrites && self.event.kind() == EventKind::PreModel {
+                candidates = self.candidates();
                 at = candidates.iter().take_while(|other| **other <= place).count();
             }
         }
+    }
+
+    /// The hooks that the event may concern as it is now. A rewrite can change the model that the
+    /// index finds hooks by; those that see the original are still found by what was asked.
+    fn candidates(&self) -> Candidates {
+        let mut found = self.ruleset.candidates(self.event, &self.current);
+        if self.current.subject() != self.event.payload.subject() {
+            found.extend(self.ruleset.candidates(self.event, &self.event.payload));
+            found.sort_unstable();
+            found.dedup();
+        }
+        found
     }
 
     /// Whether the hook's matcher matches the payload as it is now.
@@ -163,7 +207,7 @@ impl<'g> Chain<'g> {
         }
     }
 
-    async fn call(&self, hook: &Hook) -> Result<Opinion, Fault> {
+    fn call<'a>(&'a self, hook: &'a Hook) -> Called<'a> {
         let view = View {
             event: self.event,
             payload: self.seen_by(hook),
@@ -173,9 +217,11 @@ impl<'g> Chain<'g> {
             now: self.now,
         };
         match catch_unwind(AssertUnwindSafe(|| hook.handler.handle(view))) {
-            Err(panic) => Err(Fault::Panicked(panic_text(&*panic))),
-            Ok(Soon::Now(Some(answer))) => answer.map_err(|error| Fault::Failed(error.0)),
-            Ok(later) => in_time(later, self.clock, hook.timeout).await,
+            Err(panic) => Called::Now(Err(Fault::Panicked(panic_text(&*panic)))),
+            Ok(Soon::Now(Some(answer))) => {
+                Called::Now(answer.map_err(|error| Fault::Failed(error.0)))
+            }
+            Ok(later) => Called::Later(later),
         }
     }
 
@@ -200,8 +246,11 @@ impl<'g> Chain<'g> {
                     let entry = self.votes.len();
                     self.dry_claims.extend(opinion.claims.into_iter().map(|claim| (entry, claim)));
                 } else {
-                    self.apply(place, hook, opinion.vote, rewritten);
-                    self.claims.extend(opinion.claims.into_iter().map(|claim| (place, claim)));
+                    self.apply(place, opinion.vote, rewritten);
+                    // Whose claim it is, the gate knows best.
+                    let of_hook = |claim| Claim { hook: Name::clone(&hook.name), ..claim };
+                    let claims = opinion.claims.into_iter().map(|claim| (place, of_hook(claim)));
+                    self.claims.extend(claims);
                     self.labels.extend(opinion.labels);
                 }
             }
@@ -213,7 +262,7 @@ impl<'g> Chain<'g> {
                 {
                     cast.vote = Some(vote.clone());
                     if !cast.dry_run {
-                        self.apply(place, hook, Some(vote), None);
+                        self.apply(place, Some(vote), None);
                     }
                 }
             }
@@ -222,10 +271,10 @@ impl<'g> Chain<'g> {
         self.places.push(place);
     }
 
-    fn apply(&mut self, place: u32, hook: &Hook, vote: Option<Vote>, rewritten: Option<Payload>) {
+    fn apply(&mut self, place: u32, vote: Option<Vote>, rewritten: Option<Payload>) {
         if let Some(payload) = rewritten {
             self.current = payload;
-            self.rewritten_by.push(Name::clone(&hook.name));
+            self.rewrites += 1;
             let kind = self.event.kind();
             self.rewrote_behind_a_judge |= self.ruleset.has_judge_before(kind, place);
         }
@@ -265,6 +314,12 @@ impl<'g> Chain<'g> {
             if let Some(error) = opinion.claims.iter().find_map(|c| c.quota.check().err()) {
                 return nonsense(error.to_string());
             }
+        }
+        let is_long = |name: &Name| name.len() > NAME_BYTES_MAX;
+        if opinion.labels.len() > LABELS_MAX || opinion.labels.iter().any(is_long) {
+            return nonsense(format!(
+                "over {LABELS_MAX} labels, or one over {NAME_BYTES_MAX} bytes"
+            ));
         }
         let Some(part) = opinion.rewrite.take() else {
             return Ok((opinion, None));
@@ -314,12 +369,14 @@ fn withheld_payload(payload: &Payload) -> Payload {
     let mut payload = payload.clone();
     match &mut payload {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
+            let outcome = Arc::make_mut(outcome);
             outcome.result.content = Arc::default();
             if let Some(error) = &mut outcome.result.error {
                 error.message = "withheld".into();
             }
         }
         Payload::PostModel(outcome) => {
+            let outcome = Arc::make_mut(outcome);
             outcome.reply = Arc::default();
             if let Some(error) = &mut outcome.error {
                 error.message = "withheld".into();

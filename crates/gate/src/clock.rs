@@ -118,9 +118,16 @@ fn nanos_of_time(time: &str) -> Option<i64> {
     let offset = match zone {
         "Z" | "z" => 0,
         _ => {
-            let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-            let minutes = digits(hours, 2)? * 60 + digits(minutes, 2)?;
-            if zone.starts_with('-') { -minutes } else { minutes }
+            let (sign, zone) = match zone.strip_prefix('-') {
+                Some(zone) => (-1, zone),
+                None => (1, zone.strip_prefix('+')?),
+            };
+            let (hours, minutes) = zone.split_once(':')?;
+            let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            sign * (hours * 60 + minutes)
         }
     };
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
@@ -128,7 +135,8 @@ fn nanos_of_time(time: &str) -> Option<i64> {
     let hour = digits(parts.next()?, 2)?;
     let minute = digits(parts.next()?, 2)?;
     let second = digits(parts.next()?, 2)?;
-    if hour > 23 || minute > 59 || second > 60 || fraction.len() > 9 {
+    let fraction_fits = (1..=9).contains(&fraction.len());
+    if hour > 23 || minute > 59 || second > 60 || !fraction_fits {
         return None;
     }
     let nanos = digits(&format!("{fraction:0<9}"), 9)?;
@@ -225,6 +233,9 @@ mod tests {
             "2027-01-15T08:30:00",
             "tomorrow",
             "2027-01-15T08:30:00+0100",
+            "2027-01-15T08:30:00Z01:00",
+            "2027-01-15T08:30:00+99:00",
+            "2027-01-15T08:30:00.Z",
         ] {
             assert_eq!(Timestamp::parse(text), None, "{text}");
         }

@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::event::{EventId, Name, WIRE_VERSION};
 use crate::payload::{Payload, ToolResult};
 use crate::ruleset::Mode;
-use crate::trace::Cast;
+use crate::trace::{self, Cast};
 use crate::vote::Verdict;
 use crate::wire;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -32,8 +32,6 @@ pub struct Decision {
     pub payload: Payload,
     /// What the model is given in place of the effect, for a refusal or an answer.
     pub result: Option<ToolResult>,
-    /// Hooks that rewrote, in order.
-    pub rewritten_by: Vec<Name>,
     /// The approval that let it pass, or that is open.
     pub approval: Option<Name>,
     /// The host's own prompt is to be skipped.
@@ -45,12 +43,17 @@ pub struct Decision {
     /// In mode `dry_run`: what would have been decided.
     pub would: Option<Verdict>,
     /// What each hook that ran said.
-    pub votes: Vec<Cast>,
+    pub votes: Arc<Vec<Cast>>,
     /// Time in the chain, in microseconds.
     pub us: u32,
 }
 
 impl Decision {
+    /// The hooks that rewrote the payload, in order.
+    pub fn rewritten_by(&self) -> impl Iterator<Item = &Name> {
+        trace::rewritten_by(&self.votes)
+    }
+
     /// Whether the effect takes place (or the lone event goes on).
     pub fn goes_through(&self) -> bool {
         self.verdict == Verdict::Allow
@@ -68,7 +71,7 @@ impl Serialize for Decision {
         out.serialize_field("reason", &self.reason)?;
         out.serialize_field("hook", &self.hook)?;
         out.serialize_field("payload", &wire::payload_json(&self.payload, self.result.as_ref()))?;
-        out.serialize_field("rewritten_by", &self.rewritten_by)?;
+        out.serialize_field("rewritten_by", &self.rewritten_by().collect::<Vec<_>>())?;
         out.serialize_field("approval", &self.approval)?;
         if self.skip_host_prompt {
             out.serialize_field("skip_host_prompt", &true)?;
@@ -81,7 +84,7 @@ impl Serialize for Decision {
         if let Some(remedy) = &self.remedy {
             out.serialize_field("remedy", remedy)?;
         }
-        out.serialize_field("votes", &self.votes)?;
+        out.serialize_field("votes", &*self.votes)?;
         out.end()
     }
 }

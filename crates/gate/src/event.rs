@@ -37,9 +37,9 @@ pub struct Event {
 
 impl Event {
     /// An event that happened at `at`, with an id of its own and no tags.
-    pub fn new(session: Arc<Session>, payload: Payload, at: Timestamp) -> Event {
+    pub fn new(session: Arc<Session>, payload: impl Into<Payload>, at: Timestamp) -> Event {
         let id = EventId::made(at);
-        Event { id, at, session, payload, tags: Vec::new(), extra: Object::new() }
+        Event { id, at, session, payload: payload.into(), tags: Vec::new(), extra: Object::new() }
     }
 
     /// Its kind.

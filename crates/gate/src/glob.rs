@@ -211,9 +211,9 @@ fn first_braces(pattern: &str) -> Option<Option<Braces>> {
                 }
                 depth += 1;
             }
-            ',' if depth == 1 => commas.push(at),
+            ',' if depth == 1 && !in_class => commas.push(at),
             '}' if depth == 1 && !in_class => return Some(open.map(|open| (open, at, commas))),
-            '}' if depth > 1 => depth -= 1,
+            '}' if depth > 1 && !in_class => depth -= 1,
             _ => {}
         }
     }

@@ -9,8 +9,8 @@
 //! ```
 //! use std::sync::Arc;
 //! use tollgate_gate::{
-//!     Event, EventKind, Gate, Hook, Json, ManualClock, Matcher, Opinion, Passage, Payload, Roles,
-//!     Session, Timestamp, ToolCall, inline,
+//!     Event, EventKind, Gate, Hook, Json, ManualClock, Matcher, Opinion, Passage, Roles, Session,
+//!     Timestamp, ToolCall, inline,
 //! };
 //!
 //! # fn block_on<T>(future: impl std::future::Future<Output = T>) -> T {
@@ -30,7 +30,7 @@
 //!
 //! let call = ToolCall::new("delete_file", Json::read(br#"{"path": "a"}"#).unwrap());
 //! let session = Arc::new(Session::new("s1"));
-//! let event = Event::new(session, Payload::PreTool(call), Timestamp::from_millis(0));
+//! let event = Event::new(session, call, Timestamp::from_millis(0));
 //! let ruling = block_on(gate.decide(event));
 //! assert_eq!(ruling.decision.hook.as_deref(), Some("no-deleting"));
 //! assert!(matches!(ruling.passage, Passage::Closed(_)));
@@ -54,6 +54,8 @@ pub mod payload;
 pub mod permit;
 pub mod record;
 pub mod ruleset;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod scrub;
 pub mod session;
 pub mod soon;

@@ -16,8 +16,7 @@ pub const BUCKETS_US: [u64; 12] =
 /// Live counts of one hook.
 #[derive(Debug, Default)]
 pub(crate) struct HookCounts {
-    runs: AtomicU64,
-    matches: AtomicU64,
+    unmatched_faults: AtomicU64,
     votes: [AtomicU64; 5],
     rewrites: AtomicU64,
     dry_hits: AtomicU64,
@@ -28,13 +27,15 @@ pub(crate) struct HookCounts {
 }
 
 impl HookCounts {
-    /// Counts one entry of a trace. `passed_open`: its fault let the event pass.
+    /// Counts one entry of a trace. `passed_open`: its fault let the event pass. The usual entry
+    /// costs two additions: the number of runs is the sum of the buckets.
     pub(crate) fn count(&self, cast: &Cast, passed_open: bool) {
         let one = |counter: &AtomicU64| {
             counter.fetch_add(1, Ordering::Relaxed);
         };
-        one(&self.matches);
-        one(&self.runs);
+        if cast.unmatched {
+            one(&self.unmatched_faults);
+        }
         if let Some(counter) = cast.vote_kind().and_then(|kind| self.votes.get(kind as usize)) {
             one(counter);
         }
@@ -59,10 +60,12 @@ impl HookCounts {
 
     pub(crate) fn read(&self, name: &Name) -> HookMetrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let entries: u64 = self.buckets.iter().map(read).sum();
+        let matched = entries.saturating_sub(read(&self.unmatched_faults));
         HookMetrics {
             hook: Name::clone(name),
-            runs: read(&self.runs),
-            matches: read(&self.matches),
+            runs: matched,
+            matches: matched,
             votes: std::array::from_fn(|i| self.votes.get(i).map_or(0, read)),
             rewrites: read(&self.rewrites),
             dry_hits: read(&self.dry_hits),

@@ -13,30 +13,32 @@ use crate::kind::EventKind;
 use std::sync::Arc;
 
 /// The payload of an event; the variant is the event's kind.
+///
+/// Each is shared: a copy of a payload costs one count, however much it carries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Payload {
     /// A session opens.
-    AgentStart(Opening),
+    AgentStart(Arc<Opening>),
     /// The prompt is assembled.
-    PromptBuild(PromptBuild),
+    PromptBuild(Arc<PromptBuild>),
     /// Stored memory enters the context.
-    MemoryLoad(MemoryLoad),
+    MemoryLoad(Arc<MemoryLoad>),
     /// Before a model call.
-    PreModel(ModelCall),
+    PreModel(Arc<ModelCall>),
     /// After a model call.
-    PostModel(ModelOutcome),
+    PostModel(Arc<ModelOutcome>),
     /// Before a tool call.
-    PreTool(ToolCall),
+    PreTool(Arc<ToolCall>),
     /// A tool call ended well.
-    PostTool(ToolOutcome),
+    PostTool(Arc<ToolOutcome>),
     /// A tool call ended badly.
-    ToolError(ToolOutcome),
+    ToolError(Arc<ToolOutcome>),
     /// The agent finished.
-    AgentEnd(Ending),
+    AgentEnd(Arc<Ending>),
     /// The session was ended.
-    AgentAbort(Abortion),
+    AgentAbort(Arc<Abortion>),
     /// Anything else went wrong.
-    Error(Report),
+    Error(Arc<Report>),
 }
 
 /// A session opens. Part: `context`.
@@ -85,7 +87,7 @@ pub struct ModelCall {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelOutcome {
     /// The call as it ran.
-    pub call: ModelCall,
+    pub call: Arc<ModelCall>,
     /// `reply` (text) and `tool_calls` (array).
     pub reply: Arc<Json>,
     /// Whether it ended well.
@@ -120,7 +122,7 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolOutcome {
     /// The call as it ran.
-    pub call: ToolCall,
+    pub call: Arc<ToolCall>,
     /// What came of it.
     pub result: ToolResult,
 }
@@ -297,20 +299,22 @@ impl Payload {
         self.check_part(&part)?;
         let mut payload = self.clone();
         match &mut payload {
-            Payload::AgentStart(opening) => opening.context = part,
-            Payload::PromptBuild(prompt) => prompt.prompt = part,
-            Payload::MemoryLoad(memory) => memory.memory = part,
-            Payload::PreModel(call) => call.request = part,
-            Payload::PostModel(outcome) if outcome.ok => outcome.reply = part,
+            Payload::AgentStart(opening) => Arc::make_mut(opening).context = part,
+            Payload::PromptBuild(prompt) => Arc::make_mut(prompt).prompt = part,
+            Payload::MemoryLoad(memory) => Arc::make_mut(memory).memory = part,
+            Payload::PreModel(call) => Arc::make_mut(call).request = part,
+            Payload::PostModel(outcome) if outcome.ok => Arc::make_mut(outcome).reply = part,
             Payload::PostModel(outcome) => {
+                let outcome = Arc::make_mut(outcome);
                 set_error_part(&part, &mut outcome.error, &mut outcome.reply);
             }
-            Payload::PreTool(call) => call.arguments = part,
-            Payload::PostTool(outcome) => outcome.result.content = part,
+            Payload::PreTool(call) => Arc::make_mut(call).arguments = part,
+            Payload::PostTool(outcome) => Arc::make_mut(outcome).result.content = part,
             Payload::ToolError(outcome) => {
-                set_error_part(&part, &mut outcome.result.error, &mut outcome.result.content);
+                let result = &mut Arc::make_mut(outcome).result;
+                set_error_part(&part, &mut result.error, &mut result.content);
             }
-            Payload::AgentEnd(ending) => ending.answer = part,
+            Payload::AgentEnd(ending) => Arc::make_mut(ending).answer = part,
             Payload::AgentAbort(_) | Payload::Error(_) => {}
         }
         Ok(payload)
@@ -374,6 +378,78 @@ fn set_error_part(part: &Json, error: &mut Option<Failure>, content: &mut Arc<Js
         failure.message = message.into();
     }
     *content = Arc::new(part.get("content").cloned().unwrap_or_default());
+}
+
+impl From<ToolCall> for Payload {
+    /// Before a tool call.
+    fn from(call: ToolCall) -> Payload {
+        Payload::PreTool(Arc::new(call))
+    }
+}
+
+impl From<ToolOutcome> for Payload {
+    /// After a tool call: `post_tool` when it ended well, `tool_error` when not.
+    fn from(outcome: ToolOutcome) -> Payload {
+        let ok = outcome.result.ok;
+        let outcome = Arc::new(outcome);
+        if ok { Payload::PostTool(outcome) } else { Payload::ToolError(outcome) }
+    }
+}
+
+impl From<ModelCall> for Payload {
+    /// Before a model call.
+    fn from(call: ModelCall) -> Payload {
+        Payload::PreModel(Arc::new(call))
+    }
+}
+
+impl From<ModelOutcome> for Payload {
+    /// After a model call.
+    fn from(outcome: ModelOutcome) -> Payload {
+        Payload::PostModel(Arc::new(outcome))
+    }
+}
+
+impl From<Opening> for Payload {
+    /// A session opens.
+    fn from(opening: Opening) -> Payload {
+        Payload::AgentStart(Arc::new(opening))
+    }
+}
+
+impl From<PromptBuild> for Payload {
+    /// The prompt is assembled.
+    fn from(prompt: PromptBuild) -> Payload {
+        Payload::PromptBuild(Arc::new(prompt))
+    }
+}
+
+impl From<MemoryLoad> for Payload {
+    /// Stored memory enters the context.
+    fn from(memory: MemoryLoad) -> Payload {
+        Payload::MemoryLoad(Arc::new(memory))
+    }
+}
+
+impl From<Ending> for Payload {
+    /// The agent finished.
+    fn from(ending: Ending) -> Payload {
+        Payload::AgentEnd(Arc::new(ending))
+    }
+}
+
+impl From<Abortion> for Payload {
+    /// The session was ended.
+    fn from(abortion: Abortion) -> Payload {
+        Payload::AgentAbort(Arc::new(abortion))
+    }
+}
+
+impl From<Report> for Payload {
+    /// Anything else went wrong.
+    fn from(report: Report) -> Payload {
+        Payload::Error(Arc::new(report))
+    }
 }
 
 impl ModelCall {

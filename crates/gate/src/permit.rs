@@ -5,8 +5,11 @@
 
 use crate::clock::Timestamp;
 use crate::event::{Event, EventId};
+use crate::limits::ABANDONED_CALLS_MAX;
 use crate::payload::Payload;
+use crate::record::ShownArguments;
 use crate::state::CallKey;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,13 +34,17 @@ impl Permit {
     /// Uses the permit up: the payload is to be performed, the ticket to be settled with what came
     /// of it.
     pub fn redeem(self) -> (Payload, Ticket) {
-        (self.payload, self.ticket)
+        let Permit { payload, mut ticket } = self;
+        if let Some(call) = &mut ticket.call {
+            call.may_have_run = true;
+        }
+        (payload, ticket)
     }
 
     /// Uses the permit up where a host performs the effect and tells of it by an event of its own
     /// ([`crate::Gate::judge`]). What was reserved stays leased until then.
     pub fn hand_over(self) -> Payload {
-        self.ticket.release();
+        self.ticket.settle();
         self.payload
     }
 }
@@ -50,8 +57,8 @@ impl fmt::Debug for Permit {
 
 /// The right, and the duty, to tell the gate what came of a call.
 ///
-/// A ticket that is dropped (a cancelled call) is not lost: the gate records the call's outcome as
-/// unknown and frees what it had reserved, at its next event.
+/// A ticket that is dropped (a cancelled call) is not lost: the gate records the call's outcome, as
+/// unknown if its permit was redeemed, and frees what it had reserved, at its next event.
 #[must_use = "a ticket is to be settled"]
 pub struct Ticket {
     /// Set until the ticket is settled.
@@ -66,8 +73,13 @@ pub(crate) struct OpenCall {
     /// The payload as it runs.
     pub(crate) payload: Payload,
     pub(crate) decision: EventId,
-    pub(crate) key: CallKey,
+    /// Under which it reserved something; none if it did not.
+    pub(crate) key: Option<CallKey>,
     pub(crate) since: Timestamp,
+    /// Its arguments as its record shows them.
+    pub(crate) shown: ShownArguments,
+    /// Whether its permit was redeemed. A call whose permit was not has certainly not run.
+    pub(crate) may_have_run: bool,
 }
 
 impl Ticket {
@@ -76,12 +88,20 @@ impl Ticket {
     }
 
     /// Takes the call out, to settle it.
-    pub(crate) fn settle(mut self) -> Option<Box<OpenCall>> {
-        self.call.take()
+    pub(crate) fn settle(mut self) {
+        self.call = None;
     }
 
-    fn release(mut self) {
-        self.call = None;
+    /// What the call had reserved is settled.
+    pub(crate) fn forget_key(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.key = None;
+        }
+    }
+
+    /// The call, while the ticket stays open.
+    pub(crate) fn call(&self) -> Option<&OpenCall> {
+        self.call.as_deref()
     }
 }
 
@@ -96,7 +116,9 @@ impl Drop for Ticket {
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket").field("call", &self.call.as_ref().map(|call| &call.key)).finish()
+        f.debug_struct("Ticket")
+            .field("call", &self.call.as_ref().map(|call| &call.decision))
+            .finish()
     }
 }
 
@@ -104,20 +126,27 @@ impl fmt::Debug for Ticket {
 #[derive(Debug, Default)]
 pub(crate) struct Abandoned {
     any: AtomicBool,
-    calls: Mutex<Vec<OpenCall>>,
+    calls: Mutex<VecDeque<OpenCall>>,
 }
 
 impl Abandoned {
     fn push(&self, call: OpenCall) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        // So many wait only while no ledger writes, and then they are refusals.
+        if calls.len() < ABANDONED_CALLS_MAX {
+            calls.push_back(call);
+        }
         self.any.store(true, Ordering::Release);
     }
 
-    /// Takes all of them. Costs one load when there is none.
-    pub(crate) fn take(&self) -> Vec<OpenCall> {
-        if !self.any.swap(false, Ordering::AcqRel) {
-            return Vec::new();
+    /// Takes the oldest. Costs one load when there is none.
+    pub(crate) fn take(&self) -> Option<OpenCall> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
         }
-        std::mem::take(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = calls.pop_front();
+        self.any.store(!calls.is_empty(), Ordering::Release);
+        call
     }
 }

@@ -8,7 +8,7 @@ use crate::kind::EventKind;
 use crate::payload::Usage;
 use crate::ruleset::Mode;
 use crate::session::Session;
-use crate::trace::Cast;
+use crate::trace::{self, Cast};
 use crate::vote::Verdict;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 use std::sync::Arc;
@@ -55,6 +55,19 @@ impl RecordKind {
     }
 }
 
+/// Arguments as records show them. Made once a call, for its decision and its outcome.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ShownArguments {
+    /// As asked, scrubbed.
+    pub asked: Option<Arc<Json>>,
+    /// As run, scrubbed, where they differ.
+    pub ran: Option<Arc<Json>>,
+    /// Keyed digest of those asked.
+    pub asked_digest: Option<Arc<str>>,
+    /// Keyed digest of those run, where they differ.
+    pub ran_digest: Option<Arc<str>>,
+}
+
 /// One line of the ledger.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
@@ -80,14 +93,8 @@ pub struct Record {
     pub model: Option<Name>,
     /// The call's id.
     pub call_id: Option<Name>,
-    /// Arguments (or request) as asked, scrubbed.
-    pub asked: Option<Arc<Json>>,
-    /// Arguments (or request) as run, scrubbed, where they differ.
-    pub ran: Option<Arc<Json>>,
-    /// Keyed digest of the arguments as asked.
-    pub asked_digest: Option<String>,
-    /// Keyed digest of the arguments as run, where they differ.
-    pub ran_digest: Option<String>,
+    /// Arguments (or request), as asked and as run.
+    pub arguments: ShownArguments,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// In mode `dry_run`: what would have been decided.
@@ -99,9 +106,7 @@ pub struct Record {
     /// The hook that decided.
     pub hook: Option<Name>,
     /// What each hook that ran said.
-    pub votes: Vec<Cast>,
-    /// Hooks that rewrote.
-    pub rewritten_by: Vec<Name>,
+    pub votes: Arc<Vec<Cast>>,
     /// The digest of the ruleset.
     pub policy: Option<Name>,
     /// The mode.
@@ -141,17 +146,13 @@ impl Record {
             server: None,
             model: None,
             call_id: None,
-            asked: None,
-            ran: None,
-            asked_digest: None,
-            ran_digest: None,
+            arguments: ShownArguments::default(),
             verdict: None,
             would: None,
             code: None,
             reason: None,
             hook: None,
-            votes: Vec::new(),
-            rewritten_by: Vec::new(),
+            votes: Arc::default(),
             policy: None,
             mode: None,
             executed: None,
@@ -192,13 +193,27 @@ impl Serialize for Record {
         if let Some(session) = &self.session {
             serialize_session(&mut out, session)?;
         }
-        some!(root, tool, server, model, call_id, asked, ran, asked_digest, ran_digest);
+        some!(root, tool, server, model, call_id);
+        let ShownArguments { asked, ran, asked_digest, ran_digest } = &self.arguments;
+        if let Some(asked) = asked {
+            out.serialize_field("asked", asked)?;
+        }
+        if let Some(ran) = ran {
+            out.serialize_field("ran", ran)?;
+        }
+        if let Some(digest) = asked_digest {
+            out.serialize_field("asked_digest", digest)?;
+        }
+        if let Some(digest) = ran_digest {
+            out.serialize_field("ran_digest", digest)?;
+        }
         some!(verdict, would, code, reason, hook);
         if matches!(self.kind, RecordKind::Decision | RecordKind::Outcome) {
-            out.serialize_field("votes", &self.votes)?;
+            out.serialize_field("votes", &*self.votes)?;
         }
-        if !self.rewritten_by.is_empty() {
-            out.serialize_field("rewritten_by", &self.rewritten_by)?;
+        let rewritten_by: Vec<_> = trace::rewritten_by(&self.votes).collect();
+        if !rewritten_by.is_empty() {
+            out.serialize_field("rewritten_by", &rewritten_by)?;
         }
         some!(policy, mode);
         if self.kind == RecordKind::Outcome {

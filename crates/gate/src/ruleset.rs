@@ -4,7 +4,7 @@
 //! here, when a set is built, and never discovered while an agent waits.
 
 use crate::event::{Event, Name};
-use crate::hook::{Hook, Roles};
+use crate::hook::{Hook, Roles, Sees};
 use crate::index::{Candidates, KindIndex};
 use crate::kind::EventKind;
 use crate::limits::{HOOKS_MAX, NAME_BYTES_MAX};
@@ -129,6 +129,9 @@ pub enum HookError {
     /// A zero timeout would make every run a fault.
     #[error("hook `{0}` has a timeout of zero")]
     NoTime(Name),
+    /// A rewrite of the original would undo what the hooks before have rewritten.
+    #[error("hook `{0}` sees the original, so it may judge and not rewrite")]
+    RewritesOriginal(Name),
     /// What it does is not possible at one of its kinds.
     #[error("hook `{hook}`: {what} is not possible at `{kind}`")]
     NotPossible {
@@ -205,6 +208,9 @@ fn check(hook: &Hook) -> Result<(), HookError> {
     }
     if hook.timeout.is_zero() {
         return Err(HookError::NoTime(name()));
+    }
+    if hook.sees == Sees::Original && hook.roles.include(Roles::REWRITE) {
+        return Err(HookError::RewritesOriginal(name()));
     }
     hook.matcher.check().map_err(|error| HookError::Matcher { hook: name(), error })?;
     for kind in hook.kinds.iter() {

@@ -6,6 +6,7 @@
 
 use crate::json::{Json, Object};
 use sha2::{Digest, Sha256};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// What stands where a secret stood.
@@ -58,18 +59,30 @@ fn scrub_value(scrub: &dyn Scrub, key: Option<&str>, value: &Json) -> Option<Jso
     }
 }
 
+/// Looks at every member once: nesting must not multiply the work.
 fn scrub_object(scrub: &dyn Scrub, object: &Object) -> Option<Object> {
-    let is_clean = object.iter().all(|(key, value)| {
-        scrub.scrub(None, key).is_none() && scrub_value(scrub, Some(key), value).is_none()
-    });
-    if is_clean {
+    let mut changes: HashMap<usize, (Option<String>, Option<Json>)> = HashMap::new();
+    for (at, (key, value)) in object.iter().enumerate() {
+        let change = (scrub.scrub(None, key), scrub_value(scrub, Some(key), value));
+        if change.0.is_some() || change.1.is_some() {
+            changes.insert(at, change);
+        }
+    }
+    if changes.is_empty() {
         return None;
     }
+    let renames = changes.values().any(|(key, _)| key.is_some());
+    let mut taken: HashSet<String> = HashSet::new();
     let mut out = Object::new();
-    for (key, value) in object.iter() {
-        let clean_key = scrub.scrub(None, key).unwrap_or_else(|| key.to_owned());
-        let clean = scrub_value(scrub, Some(key), value).unwrap_or_else(|| value.clone());
-        out.insert(clean_key, clean);
+    for (at, (key, value)) in object.iter().enumerate() {
+        let (clean_key, clean) = changes.remove(&at).unwrap_or_default();
+        let mut clean_key = clean_key.unwrap_or_else(|| key.to_owned());
+        // Two secret keys must not become one.
+        if renames && !taken.insert(clean_key.clone()) {
+            clean_key = format!("{clean_key}#{at}");
+            taken.insert(clean_key.clone());
+        }
+        out.push_new(clean_key, clean.unwrap_or_else(|| value.clone()));
     }
     Some(out)
 }
@@ -168,22 +181,34 @@ impl Scrub for BasicScrub {
     }
 }
 
+/// Whether a key tells that a secret stands under it, whatever its case and with `-` for `_`.
 fn is_telling(key: &str) -> bool {
-    let lower = key.to_ascii_lowercase().replace('-', "_");
-    TELLING_NAMES.iter().any(|name| lower.contains(name))
+    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+    let key = key.as_bytes();
+    (0..key.len()).any(|at| {
+        let rest = key.get(at..).unwrap_or_default();
+        // Only these letters start a telling name.
+        rest.first().is_some_and(|first| matches!(plain(*first), b'a' | b'p' | b's'))
+            && TELLING_NAMES.iter().any(|name| {
+                let start = rest.get(..name.len()).unwrap_or_default();
+                !start.is_empty() && start.iter().zip(name.bytes()).all(|(a, b)| plain(*a) == b)
+            })
+    })
 }
 
 /// A cheap look before any line is taken apart: one pass, no allocation.
 fn may_hold_secret(text: &str) -> bool {
-    if text.contains("SECRET") || text.contains("PRIVATE KEY") {
-        return true;
-    }
     let bytes = text.as_bytes();
-    bytes.iter().enumerate().any(|(at, byte)| {
-        matches!(byte, b's' | b'g' | b'A' | b'x' | b'n' | b'e' | b'h')
-            && TOKEN_STARTS.iter().any(|(start, _)| {
-                bytes.get(at..).is_some_and(|rest| rest.starts_with(start.as_bytes()))
-            })
+    (0..bytes.len()).any(|at| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        match rest.first() {
+            Some(b'S') => rest.starts_with(b"SECRET"),
+            Some(b'P') => rest.starts_with(b"PRIVATE KEY"),
+            Some(b's' | b'g' | b'A' | b'x' | b'n' | b'e' | b'h') => TOKEN_STARTS
+                .iter()
+                .any(|(start, min)| rest.len() >= *min && rest.starts_with(start.as_bytes())),
+            Some(_) | None => false,
+        }
     })
 }
 
@@ -224,7 +249,7 @@ fn hmac_sha256(key: &[u8; 32], text: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::{BasicScrub, SCRUBBED, Scrub, hmac_sha256, scrub_json};
-    use crate::json::Json;
+    use crate::json::{Json, Object};
 
     fn scrub(text: &str) -> Option<String> {
         BasicScrub::new().scrub(None, text)
@@ -250,6 +275,24 @@ mod tests {
             r#"{"user":"a","Api-Key":"[SECRET]","n":{"password":"[SECRET]"},"l":["ok"]}"#
         );
         assert_eq!(scrub_json(&BasicScrub::new(), &clean), None);
+    }
+
+    #[test]
+    fn a_secret_deep_down_is_found_in_linear_time() {
+        let mut value = Json::from("SECRET");
+        for _ in 0..120 {
+            value = Object::from_iter([("k", value)]).into();
+        }
+        let clean = scrub_json(&BasicScrub::new(), &value).unwrap();
+        assert!(clean.text().contains(SCRUBBED));
+    }
+
+    #[test]
+    fn secret_keys_do_not_become_one_key() {
+        let value = Json::read(br#"{"SECRET a":1,"SECRET b":2,"c":3}"#).unwrap();
+        let clean = scrub_json(&BasicScrub::new(), &value).unwrap();
+        assert_eq!(clean.text(), r#"{"[SECRET]":"[SECRET]","[SECRET]#1":"[SECRET]","c":3}"#);
+        assert!(Json::read(clean.text().as_bytes()).is_ok());
     }
 
     #[test]

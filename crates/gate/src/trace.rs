@@ -23,8 +23,15 @@ pub struct Cast {
     pub us: u32,
     /// Whether this is the vote of the judging-only pass.
     pub judged_again: bool,
+    /// Whether its matcher failed, so that its handler never ran.
+    pub unmatched: bool,
     /// Ids of what it found.
     pub findings: Vec<Name>,
+}
+
+/// The hooks of a trace that rewrote the payload, in order.
+pub(crate) fn rewritten_by(votes: &[Cast]) -> impl Iterator<Item = &Name> {
+    votes.iter().filter(|cast| cast.rewrote && !cast.dry_run).map(|cast| &cast.hook)
 }
 
 impl Cast {
@@ -39,6 +46,7 @@ impl Cast {
             claims: 0,
             us: 0,
             judged_again: false,
+            unmatched: false,
             findings: Vec::new(),
         }
     }

@@ -222,37 +222,38 @@ fn read_session(mut fields: Fields) -> Result<Session, EventError> {
 
 fn read_payload(kind: EventKind, mut fields: Fields) -> Result<Payload, EventError> {
     Ok(match kind {
-        EventKind::AgentStart => Payload::AgentStart(Opening {
-            context: fields.take_shared("context"),
-            extra: fields.rest,
-        }),
-        EventKind::PromptBuild => Payload::PromptBuild(PromptBuild {
-            prompt: fields.take_shared("prompt"),
-            extra: fields.rest,
-        }),
-        EventKind::MemoryLoad => Payload::MemoryLoad(MemoryLoad {
+        EventKind::AgentStart => {
+            Opening { context: fields.take_shared("context"), extra: fields.rest }.into()
+        }
+        EventKind::PromptBuild => {
+            PromptBuild { prompt: fields.take_shared("prompt"), extra: fields.rest }.into()
+        }
+        EventKind::MemoryLoad => MemoryLoad {
             memory: fields.take_shared("memory"),
             source: fields.take_name("source")?,
             extra: fields.rest,
-        }),
-        EventKind::PreModel => Payload::PreModel(read_model_call(fields)?),
-        EventKind::PostModel => Payload::PostModel(read_model_outcome(fields)?),
-        EventKind::PreTool => Payload::PreTool(read_tool_call(fields)?),
-        EventKind::PostTool => Payload::PostTool(read_tool_outcome(fields, true)?),
-        EventKind::ToolError => Payload::ToolError(read_tool_outcome(fields, false)?),
-        EventKind::AgentEnd => {
-            Payload::AgentEnd(Ending { answer: fields.take_shared("answer"), extra: fields.rest })
         }
-        EventKind::AgentAbort => Payload::AgentAbort(Abortion {
+        .into(),
+        EventKind::PreModel => read_model_call(fields)?.into(),
+        EventKind::PostModel => read_model_outcome(fields)?.into(),
+        EventKind::PreTool => read_tool_call(fields)?.into(),
+        EventKind::PostTool => read_tool_outcome(fields, true)?.into(),
+        EventKind::ToolError => read_tool_outcome(fields, false)?.into(),
+        EventKind::AgentEnd => {
+            Ending { answer: fields.take_shared("answer"), extra: fields.rest }.into()
+        }
+        EventKind::AgentAbort => Abortion {
             code: fields.take_name("code")?,
             reason: fields.take_text("reason")?,
             extra: fields.rest,
-        }),
-        EventKind::Error => Payload::Error(Report {
+        }
+        .into(),
+        EventKind::Error => Report {
             source: fields.take_name("source")?,
             message: fields.take_text("message")?,
             extra: fields.rest,
-        }),
+        }
+        .into(),
     })
 }
 
@@ -299,7 +300,7 @@ fn read_tool_outcome(mut fields: Fields, ok: bool) -> Result<ToolOutcome, EventE
         executed: result.take_bool("executed")?.unwrap_or(true),
         usage: read_usage(&mut result)?,
     };
-    Ok(ToolOutcome { call, result })
+    Ok(ToolOutcome { call: Arc::new(call), result })
 }
 
 fn read_failure(
@@ -362,7 +363,7 @@ fn read_model_outcome(mut fields: Fields) -> Result<ModelOutcome, EventError> {
     let model = fields.rest.get("model").and_then(Json::as_str).unwrap_or_default().into();
     let error = read_failure(&mut fields, "payload.error", &model)?;
     let ok = fields.take_bool("ok")?.unwrap_or(error.is_none());
-    let call = read_model_call(fields)?;
+    let call = Arc::new(read_model_call(fields)?);
     Ok(ModelOutcome { call, reply: Arc::new(reply.into()), ok, executed, error, usage })
 }
 
@@ -427,11 +428,7 @@ fn put(out: &mut Object, key: &str, part: &Arc<Json>, extra: &Object) {
 }
 
 fn extend(out: &mut Object, extra: &Object) {
-    for (key, value) in extra.iter() {
-        if !out.contains_key(key) {
-            out.insert(key, value.clone());
-        }
-    }
+    out.extend_missing(extra);
 }
 
 fn put_tool_call(out: &mut Object, call: &ToolCall) {

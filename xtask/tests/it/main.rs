@@ -7,6 +7,7 @@
 use std::path::Path;
 
 mod rig;
+mod schemas;
 
 use rig::{Rig, manifest, text, xtask_in};
 

@@ -14,72 +14,81 @@ use crate::payload::Payload;
 use crate::record::RecordKind;
 use crate::ruleset::Ruleset;
 use crate::scrub::scrub_json;
-use crate::state::SessionView;
 use crate::vote::Verdict;
 use crate::wire;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+/// A yes, and to what it was given.
+pub(super) struct Agreed {
+    request: ApprovalRequest,
+    by: BTreeSet<Name>,
+}
+
+impl Agreed {
+    /// What holds after the chain ran again: the yes counts only for the call and the people that
+    /// were asked.
+    pub(super) fn resolve(self, chain: &Chain<'_>, ruleset: &Ruleset, event: &Event) -> Finding {
+        let joined = chain.joined();
+        let finding = resolve(&joined, ruleset, event.kind());
+        if finding.verdict != Verdict::Ask {
+            return finding;
+        }
+        let approval = Some(self.request.id);
+        let covered = joined.who().is_subset(&self.by)
+            && call_digest(event, &chain.current) == self.request.call_digest;
+        if !covered {
+            let reason = "the call or who must agree to it changed while a person was asked";
+            let refused = Finding::refuse(Code::ApprovalRequired, reason, finding.hook);
+            return Finding { approval, ..refused };
+        }
+        Finding { hook: finding.hook, approval, ..Finding::allow() }
+    }
+}
+
 impl Gate {
-    /// Asks, and gives what holds after the answer. `chain` is left as the last run left it.
-    pub(super) async fn ask<'g>(
-        &'g self,
-        ruleset: &'g Ruleset,
-        event: &'g Event,
-        session: &'g SessionView,
-        chain: &mut Chain<'g>,
-        asked: Finding,
-    ) -> Finding {
+    /// Asks. Gives the yes, or what holds without one.
+    pub(super) async fn ask(
+        &self,
+        ruleset: &Ruleset,
+        event: &Event,
+        chain: &Chain<'_>,
+        asked: &Finding,
+    ) -> Result<Agreed, Finding> {
         let Some(approver) = &self.approver else {
-            return unreachable_finding(&asked);
+            return Err(unreachable_finding(asked));
         };
-        let request = self.request(event, chain, &asked);
+        let request = self.request(event, chain, asked);
         let answer = approver.ask(&request).await;
         if self.record_answer(event, &request, &answer, ruleset).await.is_err() {
             let reason = "the answer could not be recorded";
-            return Finding::refuse(Code::LedgerUnavailable, reason, asked.hook);
+            return Err(Finding::refuse(Code::LedgerUnavailable, reason, asked.hook.clone()));
         }
         let refuse = |code: Code, reason: String| {
             let mut finding = Finding::refuse(code, reason, asked.hook.clone());
             finding.approval = Some(Name::clone(&request.id));
-            finding
+            Err(finding)
         };
-        let agreed = match answer {
-            ApprovalAnswer::Approved { by } => by,
+        match answer {
+            ApprovalAnswer::Approved { by } => Ok(Agreed { request, by }),
             ApprovalAnswer::Denied { by, reason } => {
-                return refuse(Code::ApprovalDenied, format!("`{by}` said no: {reason}"));
+                refuse(Code::ApprovalDenied, format!("`{by}` said no: {reason}"))
             }
             ApprovalAnswer::Expired => {
                 let reason = format!("nobody answered in time: {}", request.reason);
-                return refuse(Code::ApprovalExpired, reason);
+                refuse(Code::ApprovalExpired, reason)
             }
             ApprovalAnswer::Cancelled => {
-                return refuse(Code::ApprovalRequired, "the question was taken back".to_owned());
+                refuse(Code::ApprovalRequired, "the question was taken back".to_owned())
             }
             ApprovalAnswer::Pending => {
                 let reason = format!("a person is asked to confirm: {}", request.reason);
-                return refuse(Code::ApprovalRequired, reason);
+                refuse(Code::ApprovalRequired, reason)
             }
-            ApprovalAnswer::Unreachable => return unreachable_finding(&asked),
-        };
-        // Decided again, with the answer attached.
-        *chain = Chain::new(ruleset, &*self.clock, event, session, self.clock.now());
-        chain.run().await;
-        let joined = chain.joined();
-        let mut finding = resolve(&joined, ruleset, event.kind());
-        if finding.verdict != Verdict::Ask {
-            return finding;
+            ApprovalAnswer::Unreachable => Err(unreachable_finding(asked)),
         }
-        let covered = joined.who().is_subset(&agreed)
-            && call_digest(event, &chain.current) == request.call_digest;
-        if !covered {
-            let reason = "the call or the policy changed while a person was asked";
-            return refuse(Code::ApprovalRequired, reason.to_owned());
-        }
-        finding = Finding { hook: finding.hook, ..Finding::allow() };
-        finding.approval = Some(request.id);
-        finding
     }
 
     fn request(&self, event: &Event, chain: &Chain<'_>, asked: &Finding) -> ApprovalRequest {
@@ -120,7 +129,7 @@ impl Gate {
         record.session = Some(Arc::clone(&event.session));
         record.approval = Some(Name::clone(&request.id));
         record.decision = Some(event.id.clone());
-        record.hook = Some(Name::clone(&request.hook));
+        record.hook = Some(Name::clone(&request.hook)).filter(|hook| !hook.is_empty());
         record.policy = Some(Arc::clone(ruleset.digest()));
         let mut detail = Object::new();
         detail.insert("state", state);

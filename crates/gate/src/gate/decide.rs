@@ -2,15 +2,20 @@
 
 use super::{Gate, Performed};
 use crate::chain::Chain;
+use crate::clock::Timestamp;
 use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
 use crate::gate::settle::ModelResult;
+use crate::hook::Hook;
 use crate::kind::{EventKind, Phase};
 use crate::payload::{Failure, Payload, ToolResult};
 use crate::permit::{OpenCall, Permit, Ticket};
+use crate::record::ShownArguments;
 use crate::ruleset::{DefaultVote, Durability, Mode, Ruleset};
-use crate::state::{Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, Trace};
+use crate::state::{
+    Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, StateError, Trace,
+};
 use crate::vote::{Joined, Lead, Rank, Refusal, Verdict, Vote};
 use std::sync::Arc;
 
@@ -75,12 +80,20 @@ impl Finding {
     pub(super) fn goes_through(&self) -> bool {
         self.verdict == Verdict::Allow
     }
-}
 
-impl From<&Exceeded> for Finding {
-    fn from(exceeded: &Exceeded) -> Finding {
+    /// A claim that could not be reserved, in the words of its hook where it has its own. The
+    /// limit's words then are for the person.
+    fn exceeded(exceeded: &Exceeded, claimant: Option<&Hook>) -> Finding {
+        let mut refusal = claimant.and_then(|hook| hook.handler.exceeded()).cloned();
+        let own = refusal.get_or_insert_default();
+        if own.reason.is_empty() {
+            own.reason = Arc::clone(&exceeded.reason);
+        } else if own.remedy.is_none() {
+            own.remedy = Some(Arc::clone(&exceeded.reason));
+        }
+        own.code.get_or_insert_with(|| exceeded.code.clone());
         let hook = Some(Name::clone(&exceeded.hook));
-        Finding::refuse(exceeded.code.clone(), Arc::clone(&exceeded.reason), hook)
+        Finding { verdict: Verdict::Deny, hook, refusal, ..Finding::allow() }
     }
 }
 
@@ -105,59 +118,84 @@ impl Gate {
         if let Some(aborted) = session.aborted.as_deref().filter(|_| ends_here(event.kind())) {
             return self.refuse_aborted(&ruleset, event, &session, aborted).await;
         }
-        let started = self.clock.now();
-        let mut chain = Chain::new(&ruleset, &*self.clock, &event, &session, started);
+        let renewed;
+        let mut chain = Chain::new(&ruleset, &*self.clock, &event, &session, self.clock.now());
         chain.run().await;
         let mut finding = resolve(&chain.joined(), &ruleset, event.kind());
         let dry = ruleset.settings().mode == Mode::DryRun;
         if finding.verdict == Verdict::Ask && !dry {
-            finding = self.ask(&ruleset, &event, &session, &mut chain, finding).await;
+            finding = match self.ask(&ruleset, &event, &chain, &finding).await {
+                Err(refused) => refused,
+                // Decided again, with the answer attached, in the session as it is now.
+                Ok(agreed) => match self.renew(&event, &ruleset).await {
+                    Err(refused) => refused,
+                    Ok(session) => {
+                        renewed = session;
+                        chain.count();
+                        let now = self.clock.now();
+                        chain = Chain::new(&ruleset, &*self.clock, &event, &renewed, now);
+                        chain.run().await;
+                        agreed.resolve(&chain, &ruleset, &event)
+                    }
+                },
+            };
         }
-        let key = call_key(&event);
-        finding = self.claim(&key, &mut chain, finding, dry).await;
+        finding = self.claim(&mut chain, finding, dry).await;
         chain.count();
-        let us = chain.now.since(started).as_micros();
+        let us = chain.now.since(chain.started).as_micros();
         let decided = Decided {
             payload: std::mem::replace(&mut chain.current, event.payload.clone()),
             votes: std::mem::take(&mut chain.votes),
-            rewritten_by: std::mem::take(&mut chain.rewritten_by),
             labels: std::mem::take(&mut chain.labels),
             claimed: !chain.claims.is_empty() && finding.goes_through() && !dry,
             us: u32::try_from(us).unwrap_or(u32::MAX),
-            key,
+            at: chain.now,
         };
         self.conclude(&ruleset, event, &session, decided, finding).await
     }
 
+    /// The session as it is after people were asked. It, or the policy, may not be what it was.
+    async fn renew(&self, event: &Event, ruleset: &Ruleset) -> Result<SessionView, Finding> {
+        if self.ruleset().digest() != ruleset.digest() {
+            let reason = "the policy changed while a person was asked";
+            return Err(Finding::refuse(Code::ApprovalRequired, reason, None));
+        }
+        let entry = Entry { count: Counters::default(), ..entry(event, ruleset) };
+        let session = self.state.enter(&event.session, entry).await;
+        let session = session.map_err(|error| stateless(&error))?;
+        match session.aborted.as_deref() {
+            Some(aborted) => Err(ended(aborted)),
+            None => Ok(session),
+        }
+    }
+
     /// Reserves what the event claims if it goes through; in a dry mode it only looks.
-    async fn claim(
-        &self,
-        key: &CallKey,
-        chain: &mut Chain<'_>,
-        finding: Finding,
-        dry: bool,
-    ) -> Finding {
+    async fn claim(&self, chain: &mut Chain<'_>, finding: Finding, dry: bool) -> Finding {
         self.look_at_dry_claims(chain).await;
         if chain.claims.is_empty() {
             return finding;
         }
+        let key = call_key(chain.event);
         let claims: Vec<Claim> = chain.claims.iter().map(|(_, claim)| claim.clone()).collect();
         let answer = if dry {
             self.state.peek(&claims, chain.now).await
         } else if finding.goes_through() {
-            self.state.reserve(key, &claims, chain.now, self.lease_ms).await
+            self.state.reserve(&key, &claims, chain.now, self.lease_ms).await
         } else {
             self.state.charge(&claims, chain.now).await.map(Ok)
         };
         match answer {
             Ok(Ok(())) => finding,
             Ok(Err(exceeded)) if finding.goes_through() => {
-                let denied = Finding::from(&exceeded);
+                let claimant = chain.claims.iter().find(|(_, claim)| claim.hook == exceeded.hook);
+                let denied =
+                    Finding::exceeded(&exceeded, claimant.and_then(|(p, _)| chain.hook(*p)));
                 mark(chain, &exceeded.hook, &denied);
                 denied
             }
-            Ok(Err(_)) => finding,
-            Err(error) => Finding::refuse(Code::HookError, error.to_string(), None),
+            Err(error) if finding.goes_through() => stateless(&error),
+            // What is refused already stays refused by whoever refused it.
+            Ok(Err(_)) | Err(_) => finding,
         }
     }
 
@@ -165,8 +203,9 @@ impl Gate {
     async fn look_at_dry_claims(&self, chain: &mut Chain<'_>) {
         for (entry, claim) in std::mem::take(&mut chain.dry_claims) {
             let answer = self.state.peek(std::slice::from_ref(&claim), chain.now).await;
+            let hook = chain.hook_of_entry(entry);
             if let (Ok(Err(exceeded)), Some(cast)) = (answer, chain.votes.get_mut(entry)) {
-                cast.vote = Finding::from(&exceeded).refusal.map(Vote::Deny);
+                cast.vote = Finding::exceeded(&exceeded, hook).refusal.map(Vote::Deny);
             }
         }
     }
@@ -177,28 +216,30 @@ impl Gate {
         ruleset: &Ruleset,
         event: Event,
         session: &SessionView,
-        decided: Decided,
+        mut decided: Decided,
         finding: Finding,
     ) -> Ruling {
         let mode = ruleset.settings().mode;
         let dry = mode == Mode::DryRun;
         let would = dry.then_some(finding.verdict);
-        let key = decided.key.clone();
-        let (claimed, labels) = (decided.claimed, decided.labels.clone());
+        let key = decided.claimed.then(|| call_key(&event));
+        let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
+        let mut ticket = self.ticket(&event, &decision, key, record.arguments.clone());
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
-            if claimed {
+            if let Some(key) = ticket.call().and_then(|call| call.key.as_ref()) {
                 // Nothing ran: what was reserved is given back.
-                let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
+                let _ = self.state.settle(key, &Default::default(), self.clock.now()).await;
             }
+            ticket.forget_key();
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, key)
+        Gate::ruling(decision, ticket)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -242,7 +283,7 @@ impl Gate {
     ) -> Decision {
         let mut decision = Decision {
             event_id: event.id.clone(),
-            at: self.clock.now(),
+            at: decided.at,
             verdict: finding.verdict,
             code: None,
             reason: None,
@@ -250,17 +291,16 @@ impl Gate {
             hook: finding.hook.clone(),
             payload: if would.is_some() { event.payload.clone() } else { decided.payload },
             result: None,
-            rewritten_by: if would.is_some() { Vec::new() } else { decided.rewritten_by },
             approval: finding.approval.clone(),
             skip_host_prompt: finding.skip_host_prompt,
             policy: Arc::clone(ruleset.digest()),
             mode: ruleset.settings().mode,
             would,
-            votes: decided.votes,
+            votes: Arc::new(decided.votes),
             us: decided.us,
         };
         if would.is_some() {
-            for cast in &mut decision.votes {
+            for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
         }
@@ -275,16 +315,30 @@ impl Gate {
         decision
     }
 
-    fn ruling(&self, event: Event, decision: Decision, key: CallKey) -> Ruling {
+    /// `key`: under which the call has reserved something.
+    /// The ticket of a decision: there before the decision is recorded, so that a decision which is
+    /// cancelled on its way still has an outcome.
+    fn ticket(
+        &self,
+        event: &Event,
+        decision: &Decision,
+        key: Option<CallKey>,
+        shown: ShownArguments,
+    ) -> Ticket {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
             decision: decision.event_id.clone(),
             key,
+            shown,
             since: decision.at,
-            event,
+            may_have_run: false,
+            event: event.clone(),
         });
-        let ticket = Ticket::new(call, &self.abandoned);
+        Ticket::new(call, &self.abandoned)
+    }
+
+    fn ruling(decision: Decision, ticket: Ticket) -> Ruling {
         let passage = if decision.goes_through() {
             Passage::Open(Permit::new(decision.payload.clone(), ticket))
         } else {
@@ -296,7 +350,7 @@ impl Gate {
 
     /// Mode off: nothing is looked at, nothing is recorded.
     fn untouched(&self, ruleset: &Ruleset, event: Event) -> Ruling {
-        let decided = Decided::of(&event);
+        let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let permit = Permit::new(event.payload, Ticket::new(None, &self.abandoned));
         Ruling { decision, passage: Passage::Open(permit) }
@@ -308,24 +362,22 @@ impl Gate {
     }
 
     fn refuse_unrecorded(&self, ruleset: &Ruleset, event: Event) -> Ruling {
-        let decided = Decided::of(&event);
-        let key = decided.key.clone();
+        let decided = Decided::of(&event, self.clock.now());
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let decision = unrecorded(decision, &event);
-        self.ruling(event, decision, key)
+        let shown = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
+        let ticket = self.ticket(&event, &decision, None, shown);
+        Gate::ruling(decision, ticket)
     }
 
     async fn refuse_without_state(
         &self,
         ruleset: &Ruleset,
         event: Event,
-        error: crate::state::StateError,
+        error: StateError,
     ) -> Ruling {
-        let mut finding = Finding::refuse(Code::HookError, "session state is not available", None);
-        if let Some(refusal) = &mut finding.refusal {
-            refusal.remedy = Some(error.to_string().into());
-        }
-        let decided = Decided::of(&event);
+        let finding = stateless(&error);
+        let decided = Decided::of(&event, self.clock.now());
         self.conclude(ruleset, event, &SessionView::default(), decided, finding).await
     }
 
@@ -336,42 +388,55 @@ impl Gate {
         session: &SessionView,
         aborted: &Aborted,
     ) -> Ruling {
-        let reason = format!("the session was ended ({}): {}", aborted.code, aborted.reason);
-        let mut finding = Finding::refuse(Code::SessionAborted, reason, aborted.hook.clone());
-        finding.verdict = Verdict::Abort;
-        let decided = Decided::of(&event);
-        let key = decided.key.clone();
+        let finding = ended(aborted);
+        let decided = Decided::of(&event, self.clock.now());
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
         let record = self.decision_record(&event, session, &decision, &[]);
+        let ticket = self.ticket(&event, &decision, None, record.arguments.clone());
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
-        self.ruling(event, decision, key)
+        Gate::ruling(decision, ticket)
     }
+}
+
+/// A refusal because the state failed: the model hears that, the person hears what failed.
+pub(super) fn stateless(error: &StateError) -> Finding {
+    let mut finding = Finding::refuse(Code::HookError, "session state is not available", None);
+    if let Some(refusal) = &mut finding.refusal {
+        refusal.remedy = Some(error.to_string().into());
+    }
+    finding
+}
+
+/// A refusal because the session was ended.
+pub(super) fn ended(aborted: &Aborted) -> Finding {
+    let reason = format!("the session was ended ({}): {}", aborted.code, aborted.reason);
+    let mut finding = Finding::refuse(Code::SessionAborted, reason, aborted.hook.clone());
+    finding.verdict = Verdict::Abort;
+    finding
 }
 
 /// What the chain and the claims left of an event.
 pub(super) struct Decided {
     pub(super) payload: Payload,
     pub(super) votes: Vec<crate::trace::Cast>,
-    pub(super) rewritten_by: Vec<Name>,
     pub(super) labels: Vec<Name>,
     pub(super) claimed: bool,
     pub(super) us: u32,
-    pub(super) key: CallKey,
+    pub(super) at: Timestamp,
 }
 
 impl Decided {
     /// Of an event that no hook saw.
-    fn of(event: &Event) -> Decided {
+    fn of(event: &Event, at: Timestamp) -> Decided {
         Decided {
             payload: event.payload.clone(),
             votes: Vec::new(),
-            rewritten_by: Vec::new(),
             labels: Vec::new(),
             claimed: false,
             us: 0,
-            key: call_key(event),
+            at,
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::json::Object;
 use crate::ledger::{Ledger, LedgerError, MemoryLedger};
 use crate::limits::CLAIM_LEASE_MS;
 use crate::metrics::{self, HookMetrics};
-use crate::permit::{Abandoned, Permit};
+use crate::permit::{Abandoned, Permit, Ticket};
 use crate::record::{Record, RecordKind};
 use crate::ruleset::{Durability, HookError, Mode, Registry, Ruleset, Settings};
 use crate::scrub::{BasicScrub, Scrub};
@@ -103,7 +103,7 @@ impl Gate {
     pub async fn guard<F, P>(&self, event: Event, effect: F) -> Settled
     where
         F: FnOnce(Permit) -> P,
-        P: Future<Output = (crate::permit::Ticket, Performed)>,
+        P: Future<Output = (Ticket, Performed)>,
     {
         match self.decide(event).await.passage {
             Passage::Open(permit) => {
@@ -121,7 +121,8 @@ impl Gate {
     /// Writes what waits to be written: the record of the first ruleset, and outcomes of calls that
     /// were dropped. Cheap when there is nothing.
     async fn catch_up(&self) -> Result<(), LedgerError> {
-        if !self.opened.load(Ordering::Acquire) {
+        if !self.opened.load(Ordering::Acquire) && !self.opened.swap(true, Ordering::AcqRel) {
+            let opening = Opening { opened: &self.opened, done: false };
             let ruleset = self.ruleset();
             let record = self.load_record(&ruleset, None);
             self.ledger.append(record, ruleset.settings().durability).await?;
@@ -129,10 +130,13 @@ impl Gate {
                 let record = self.mode_record(None, ruleset.settings().mode, "as configured");
                 self.ledger.append(record, ruleset.settings().durability).await?;
             }
-            self.opened.store(true, Ordering::Release);
+            opening.finish();
         }
-        for call in self.abandoned.take() {
-            self.settle_unknown(call).await?;
+        while let Some(call) = self.abandoned.take() {
+            // Until it is recorded it stays a ticket, which goes back into the list when dropped.
+            let ticket = Ticket::new(Some(call), &self.abandoned);
+            self.settle_unknown(&ticket).await?;
+            ticket.settle();
         }
         Ok(())
     }
@@ -171,9 +175,28 @@ impl Gate {
         let mut detail = Object::new();
         detail.insert("from", from.map(Mode::name));
         detail.insert("to", to.name());
-        detail.insert("reason", reason);
+        detail.insert("reason", &*self.scrubbed(&reason.into()));
         record.detail = Some(detail.into());
         record
+    }
+}
+
+/// The writing of the first record: one decision does it, and leaves it to the next if it fails or is
+/// cancelled.
+struct Opening<'a> {
+    opened: &'a AtomicBool,
+    done: bool,
+}
+
+impl Opening<'_> {
+    fn finish(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.opened.store(self.done, Ordering::Release);
     }
 }
 

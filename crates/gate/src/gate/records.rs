@@ -5,7 +5,7 @@ use crate::decision::Decision;
 use crate::event::{Event, Name};
 use crate::json::{Json, Object};
 use crate::payload::Payload;
-use crate::record::{Record, RecordKind};
+use crate::record::{Record, RecordKind, ShownArguments};
 use crate::scrub::scrub_json;
 use crate::state::SessionView;
 use crate::trace::{Cast, Fault};
@@ -23,9 +23,9 @@ impl Gate {
     ) -> Record {
         let mut record = Record::new(event.id.clone(), decision.at, RecordKind::Decision);
         self.describe_call(&mut record, event, &decision.payload);
-        self.describe_arguments(&mut record, event.payload.part().as_ref(), &decision.payload);
+        record.arguments = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
         self.describe_decision(&mut record, decision, session);
-        record.labels = labels.to_vec();
+        record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         record
     }
 
@@ -34,34 +34,41 @@ impl Gate {
         record.event = Some(event.kind());
         record.session = Some(Arc::clone(&event.session));
         if let Some(call) = payload.tool_call() {
-            record.tool = Some(Name::clone(&call.tool));
-            record.server.clone_from(&call.server);
-            record.call_id.clone_from(&call.call_id);
+            record.tool = Some(self.scrubbed(&call.tool));
+            record.server = call.server.as_ref().map(|server| self.scrubbed(server));
+            record.call_id = call.call_id.as_ref().map(|id| self.scrubbed(id));
         } else if let Some(call) = payload.model_call() {
-            record.model = call.model().map(Name::from);
-            record.call_id.clone_from(&call.call_id);
+            record.model = call.model().map(|model| self.scrubbed(&model.into()));
+            record.call_id = call.call_id.as_ref().map(|id| self.scrubbed(id));
         }
     }
 
     /// What was asked and what ran, scrubbed, with keyed digests of both.
-    pub(super) fn describe_arguments(
+    pub(super) fn shown_arguments(
         &self,
-        record: &mut Record,
         asked: Option<&Arc<Json>>,
         payload: &Payload,
-    ) {
-        let Some(asked) = asked else { return };
-        record.asked_digest = self.scrub.digest(&asked.canonical_text_lazily(&*self.scrub));
-        record.asked = Some(self.scrubbed_json(asked));
+    ) -> ShownArguments {
+        let Some(asked) = asked else { return ShownArguments::default() };
         let ran = match (payload.tool_call(), payload.model_call()) {
             (Some(call), _) => Some(Arc::clone(&call.arguments)),
             (None, Some(call)) => Some(Arc::clone(&call.request)),
             (None, None) => payload.part(),
         };
-        if let Some(ran) = ran.filter(|ran| !Arc::ptr_eq(ran, asked) && ran != asked) {
-            record.ran_digest = self.scrub.digest(&ran.canonical_text_lazily(&*self.scrub));
-            record.ran = Some(self.scrubbed_json(&ran));
+        let ran = ran.filter(|ran| !Arc::ptr_eq(ran, asked) && ran != asked);
+        ShownArguments {
+            asked_digest: self.digest(asked),
+            ran_digest: ran.as_ref().and_then(|ran| self.digest(ran)),
+            asked: Some(self.scrubbed_json(asked)),
+            ran: ran.map(|ran| self.scrubbed_json(&ran)),
         }
+    }
+
+    fn digest(&self, value: &Json) -> Option<Arc<str>> {
+        if !self.scrub.has_digest_key() {
+            return None;
+        }
+        self.scrub.digest(&value.canonical_text()).map(Arc::from)
     }
 
     /// What was decided, by whom, under which policy.
@@ -77,8 +84,7 @@ impl Gate {
         record.code.clone_from(&decision.code);
         record.reason = decision.reason.as_ref().map(|reason| self.scrubbed(reason));
         record.hook.clone_from(&decision.hook);
-        record.votes = decision.votes.iter().map(|cast| self.scrubbed_cast(cast)).collect();
-        record.rewritten_by.clone_from(&decision.rewritten_by);
+        record.votes = self.scrubbed_votes(&decision.votes);
         record.policy = Some(Name::clone(&decision.policy));
         record.mode = Some(decision.mode);
         record.hook_us = Some(u64::from(decision.us));
@@ -91,6 +97,16 @@ impl Gate {
 
     fn scrubbed_json(&self, value: &Arc<Json>) -> Arc<Json> {
         scrub_json(&*self.scrub, value).map_or_else(|| Arc::clone(value), Arc::new)
+    }
+
+    /// A trace without secrets; shared with the decision while no entry has any text.
+    fn scrubbed_votes(&self, votes: &Arc<Vec<Cast>>) -> Arc<Vec<Cast>> {
+        let has_text =
+            |cast: &Cast| cast.fault.is_some() || !matches!(cast.vote, None | Some(Vote::Allow(_)));
+        if !votes.iter().any(has_text) {
+            return Arc::clone(votes);
+        }
+        Arc::new(votes.iter().map(|cast| self.scrubbed_cast(cast)).collect())
     }
 
     /// A trace entry without secrets, and without the content of an answer.
@@ -112,13 +128,6 @@ impl Gate {
             *text = clean;
         }
         cast
-    }
-}
-
-impl Json {
-    /// The canonical text, made only if the scrubber has a key to digest it with.
-    fn canonical_text_lazily(&self, scrub: &dyn crate::scrub::Scrub) -> String {
-        if scrub.has_digest_key() { self.canonical_text() } else { String::new() }
     }
 }
 

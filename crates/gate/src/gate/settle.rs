@@ -14,8 +14,8 @@ use crate::json::{Json, Object};
 use crate::kind::Phase;
 use crate::ledger::LedgerError;
 use crate::payload::{Failure, ModelOutcome, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
-use crate::permit::{OpenCall, Ticket};
-use crate::record::{Record, RecordKind};
+use crate::permit::Ticket;
+use crate::record::{Record, RecordKind, ShownArguments};
 use crate::ruleset::{Mode, Ruleset};
 use crate::session::Session;
 use crate::state::{Aborted, CallKey, Counters, Entry, Settlement, Trace};
@@ -75,29 +75,59 @@ struct Ended {
     event: Event,
     /// The decision it belongs to; none for a call that never came to one.
     decision: Option<EventId>,
-    /// Arguments as asked.
-    asked: Option<Arc<Json>>,
+    /// Its arguments as its record shows them.
+    shown: ShownArguments,
     key: Option<CallKey>,
     handler_us: Option<u64>,
     /// The abort that refused it.
     aborted: Option<Aborted>,
+    /// Whether the runtime says that it never came to a decision.
+    is_unjudged: bool,
+    /// Stays open until the outcome is recorded: if that fails or is cancelled, the call counts as
+    /// dropped, and its outcome is recorded as soon as that is possible.
+    ticket: Option<Ticket>,
+}
+
+impl Ended {
+    /// An ending that the gate is told of without a ticket.
+    fn of(event: Event, shown: ShownArguments, key: Option<CallKey>) -> Ended {
+        Ended {
+            event,
+            decision: None,
+            shown,
+            key,
+            handler_us: None,
+            aborted: None,
+            is_unjudged: false,
+            ticket: None,
+        }
+    }
+
+    /// Its claims are settled.
+    fn claims_are_settled(&mut self) {
+        self.key = None;
+        if let Some(ticket) = &mut self.ticket {
+            ticket.forget_key();
+        }
+    }
+
+    /// Its outcome is recorded.
+    fn is_recorded(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.settle();
+        }
+    }
 }
 
 impl Gate {
     /// Settles a call that took place.
     pub async fn settle(&self, ticket: Ticket, performed: Performed) -> Settled {
-        match ticket.settle() {
-            Some(call) => self.settle_call(*call, performed, None).await,
-            None => Settled { performed, aborted: None, decision: None },
-        }
+        self.settle_call(ticket, performed, None).await
     }
 
     /// Settles a call that did not take place.
     pub async fn settle_closed(&self, closed: Closed) -> Settled {
         let Closed { performed, aborted, ticket } = closed;
-        let Some(call) = ticket.settle() else {
-            return Settled { performed, aborted: None, decision: None };
-        };
         let failure = match &performed {
             Performed::Tool(result) => result.error.as_ref(),
             Performed::Model(result) => result.error.as_ref(),
@@ -107,7 +137,7 @@ impl Gate {
             reason: failure.map(|failure| Arc::clone(&failure.message)).unwrap_or_default(),
             hook: None,
         });
-        self.settle_call(*call, performed, aborted).await
+        self.settle_call(ticket, performed, aborted).await
     }
 
     /// Settles a tool call that never came to a decision: an unknown tool, invalid arguments.
@@ -118,11 +148,11 @@ impl Gate {
         failure: Failure,
     ) -> Settled {
         let result = ToolResult::failure(failure, false);
-        let asked = Some(Arc::clone(&call.arguments));
-        let payload = Payload::ToolError(ToolOutcome { call, result });
+        let asked = Arc::clone(&call.arguments);
+        let payload = ToolOutcome { call: Arc::new(call), result };
         let event = Event::new(Arc::clone(session), payload, self.clock.now());
-        let ended =
-            Ended { event, decision: None, asked, key: None, handler_us: None, aborted: None };
+        let shown = self.shown_arguments(Some(&asked), &event.payload);
+        let ended = Ended { is_unjudged: true, ..Ended::of(event, shown, None) };
         self.settle_ended(ended).await
     }
 
@@ -148,9 +178,10 @@ impl Gate {
         }
         let key = Some(call_key(&event));
         let asked = event.payload.tool_call().map(|call| Arc::clone(&call.arguments));
+        let shown = self.shown_arguments(asked.as_ref(), &event.payload);
         let id = event.id.clone();
         let payload = event.payload.clone();
-        let ended = Ended { event, decision: None, asked, key, handler_us: None, aborted: None };
+        let ended = Ended::of(event, shown, key);
         let settled = self.settle_ended(ended).await;
         let ruleset = self.ruleset();
         settled.decision.unwrap_or_else(|| untouched(&ruleset, id, payload, self.clock.now()))
@@ -158,39 +189,42 @@ impl Gate {
 
     async fn settle_call(
         &self,
-        call: OpenCall,
+        ticket: Ticket,
         performed: Performed,
         aborted: Option<Aborted>,
     ) -> Settled {
-        let now = self.clock.now();
-        let asked = call.event.payload.part();
-        let payload = match after_payload(&call.payload, performed) {
-            Ok(payload) => payload,
-            // An effect of the other kind than was permitted: the caller's mistake, not hidden.
-            Err(performed) => return Settled { performed, aborted, decision: None },
+        let Some(call) = ticket.call() else {
+            return Settled { performed, aborted: None, decision: None };
         };
+        let now = self.clock.now();
+        let payload = after_payload(&call.payload, performed);
         let mut event = Event::new(Arc::clone(&call.event.session), payload, now);
         event.tags.clone_from(&call.event.tags);
         let handler_us = u64::try_from(now.since(call.since).as_micros()).ok();
+        let decision = Some(call.decision.clone());
+        let (shown, key) = (call.shown.clone(), call.key.clone());
         self.settle_ended(Ended {
             event,
-            decision: Some(call.decision),
-            asked,
-            key: Some(call.key),
+            decision,
+            shown,
+            key,
             handler_us,
             aborted,
+            is_unjudged: false,
+            ticket: Some(ticket),
         })
         .await
     }
 
-    async fn settle_ended(&self, ended: Ended) -> Settled {
+    async fn settle_ended(&self, mut ended: Ended) -> Settled {
         let ruleset = self.ruleset();
         let original = performed_of(&ended.event.payload);
         let caught_up = self.catch_up().await;
         if ruleset.settings().mode == Mode::Off {
+            self.end_while_off(&mut ended, &ruleset).await;
             return Settled { performed: original, aborted: ended.aborted, decision: None };
         }
-        let session = self.account(&ended, &ruleset).await;
+        let session = self.account(&mut ended, &ruleset).await;
         let started = self.clock.now();
         let mut chain = Chain::new(&ruleset, &*self.clock, &ended.event, &session, started);
         chain.run().await;
@@ -202,28 +236,50 @@ impl Gate {
         let decided = Decided {
             payload: chain.current,
             votes: chain.votes,
-            rewritten_by: chain.rewritten_by,
             labels: Vec::new(),
             claimed: false,
             us: u32::try_from(us).unwrap_or(u32::MAX),
-            key: call_key(&ended.event),
+            at: chain.now,
         };
         let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
         let record = self.outcome_record(&ended, &session, &decision, &labels);
-        let recorded = match caught_up {
-            Ok(()) => self.ledger.append(record, OUTCOME_DURABILITY).await,
-            Err(error) => Err(error),
-        };
-        if recorded.is_err() && self.closes_without_ledger(&ruleset) {
+        let recorded = self.ledger.append(record, OUTCOME_DURABILITY).await;
+        if recorded.is_ok() {
+            ended.is_recorded();
+        }
+        if (recorded.is_err() || caught_up.is_err()) && self.closes_without_ledger(&ruleset) {
             let reason = "what came back could not be recorded";
             let refusal = Finding::refuse(Code::LedgerUnavailable, reason, None);
             withhold(&mut decision, &ended.event, &refusal);
         }
-        let aborted = self.close_after(&ended, &decision, labels, dry).await;
+        let aborted = self.close_after(&ruleset, &ended, &decision, labels).await;
+        // Another call may have ended the session meanwhile.
+        let before = session.aborted.map(Arc::unwrap_or_clone);
         Settled {
             performed: performed_of(&decision.payload),
-            aborted: ended.aborted.or(aborted),
+            aborted: ended.aborted.or(aborted).or(before),
             decision: Some(decision),
+        }
+    }
+
+    /// A call that was decided while the gate was on and ends while it is off: nothing is looked at,
+    /// but what it reserved is settled and its decision gets its outcome.
+    async fn end_while_off(&self, ended: &mut Ended, ruleset: &Ruleset) {
+        let (executed, ok, usage) = ending_of(&ended.event.payload);
+        if let Some(key) = &ended.key {
+            let settlement = Settlement { executed, ok, usage };
+            let _ = self.state.settle(key, &settlement, self.clock.now()).await;
+            ended.claims_are_settled();
+        }
+        if ended.decision.is_some() {
+            let (id, payload) = (ended.event.id.clone(), ended.event.payload.clone());
+            let decision = untouched(ruleset, id, payload, self.clock.now());
+            let session = crate::state::SessionView::default();
+            let record = self.outcome_record(ended, &session, &decision, &[]);
+            // Off means that nothing closes, so a ledger that fails does not either.
+            if self.ledger.append(record, OUTCOME_DURABILITY).await.is_ok() {
+                ended.is_recorded();
+            }
         }
     }
 
@@ -233,19 +289,20 @@ impl Gate {
     }
 
     /// Settles claims and counts, then shows the session as the after-chain is to see it.
-    async fn account(&self, ended: &Ended, ruleset: &Ruleset) -> crate::state::SessionView {
-        let payload = &ended.event.payload;
-        let (executed, ok, usage) = ending_of(payload);
+    async fn account(&self, ended: &mut Ended, ruleset: &Ruleset) -> crate::state::SessionView {
+        let (executed, ok, usage) = ending_of(&ended.event.payload);
         if let Some(key) = &ended.key {
             let settlement = Settlement { executed, ok, usage };
             // A reservation that cannot be settled frees itself when its lease ends.
             let _ = self.state.settle(key, &settlement, self.clock.now()).await;
+            ended.claims_are_settled();
         }
+        let payload = &ended.event.payload;
         let mut count = Counters::of_usage(&usage);
         if payload.tool_call().is_some() {
             count.tool_calls_executed = u64::from(executed);
             count.tool_calls_refused = u64::from(is_refused(payload) && ended.decision.is_some());
-            count.tool_calls_attempted = u64::from(ended.decision.is_none() && !executed);
+            count.tool_calls_attempted = u64::from(was_never_judged(ended));
         }
         let call = ruleset.needs_repeats().then(|| super::records::fingerprint(payload)).flatten();
         let entered = self.state.enter(&ended.event.session, Entry { count, call }).await;
@@ -262,15 +319,13 @@ impl Gate {
         dry: bool,
     ) -> Decision {
         let event = &ended.event;
-        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, self.clock.now());
-        decision.votes = decided.votes;
-        decision.rewritten_by = decided.rewritten_by;
+        let mut decision = untouched(ruleset, event.id.clone(), decided.payload, decided.at);
+        decision.votes = Arc::new(decided.votes);
         decision.us = decided.us;
         if dry {
             decision.would = Some(finding.verdict);
             decision.payload = event.payload.clone();
-            decision.rewritten_by = Vec::new();
-            for cast in &mut decision.votes {
+            for cast in Arc::make_mut(&mut decision.votes) {
                 cast.dry_run = true;
             }
         } else if !finding.goes_through() {
@@ -282,15 +337,19 @@ impl Gate {
     /// What the after-chain does to the session: an abort, labels, the call remembered.
     async fn close_after(
         &self,
+        ruleset: &Ruleset,
         ended: &Ended,
         decision: &Decision,
         labels: Vec<crate::event::Name>,
-        dry: bool,
     ) -> Option<Aborted> {
+        let dry = ruleset.settings().mode == Mode::DryRun;
         let session = &ended.event.session;
         let refused = is_refused(&ended.event.payload);
-        let call = super::records::fingerprint(&ended.event.payload);
-        let call = call.filter(|_| self.ruleset().needs_repeats()).map(|call| (call, refused));
+        let call = if ruleset.needs_repeats() {
+            super::records::fingerprint(&ended.event.payload).map(|call| (call, refused))
+        } else {
+            None
+        };
         let labels = if dry { Vec::new() } else { labels };
         if call.is_some() || !labels.is_empty() {
             let trace = Trace { count: Counters::default(), labels, call };
@@ -309,14 +368,22 @@ impl Gate {
         Some(aborted)
     }
 
-    /// Records a call whose ticket was dropped: nothing is known of its outcome.
-    pub(super) async fn settle_unknown(&self, call: OpenCall) -> Result<(), LedgerError> {
-        let settlement = Settlement { executed: true, ok: false, usage: Usage::default() };
+    /// Records a call whose ticket was dropped: it has not run if its permit was never redeemed,
+    /// otherwise nothing is known of its outcome.
+    pub(super) async fn settle_unknown(&self, ticket: &Ticket) -> Result<(), LedgerError> {
+        let Some(call) = ticket.call() else { return Ok(()) };
+        let executed = call.may_have_run;
+        let settlement = Settlement { executed, ok: false, usage: Usage::default() };
         let now = self.clock.now();
-        let _ = self.state.settle(&call.key, &settlement, now).await;
+        if let Some(key) = &call.key {
+            let _ = self.state.settle(key, &settlement, now).await;
+        }
         let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
         self.describe_call(&mut record, &call.event, &call.payload);
-        record.decision = Some(call.decision);
+        record.arguments = call.shown.clone();
+        record.decision = Some(call.decision.clone());
+        (record.executed, record.ok) =
+            if executed { (None, None) } else { (Some(false), Some(false)) };
         record.policy = Some(Arc::clone(self.ruleset().digest()));
         record.reason = Some("the call was dropped before it told what came of it".into());
         self.ledger.append(record, OUTCOME_DURABILITY).await
@@ -329,10 +396,10 @@ impl Gate {
         decision: &Decision,
         labels: &[crate::event::Name],
     ) -> Record {
-        let now = self.clock.now();
-        let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
+        let at = decision.at;
+        let mut record = Record::new(EventId::made(at), at, RecordKind::Outcome);
         self.describe_call(&mut record, &ended.event, &ended.event.payload);
-        self.describe_arguments(&mut record, ended.asked.as_ref(), &ended.event.payload);
+        record.arguments = ended.shown.clone();
         self.describe_decision(&mut record, decision, session);
         let (executed, ok, usage) = ending_of(&ended.event.payload);
         record.decision.clone_from(&ended.decision);
@@ -344,7 +411,7 @@ impl Gate {
             record.code = record.code.or_else(|| Some(failure.code.clone()));
             record.error = Some(self.scrubbed(&failure.message));
         }
-        record.labels = labels.to_vec();
+        record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         record
     }
 }
@@ -365,13 +432,12 @@ fn untouched(
         hook: None,
         payload,
         result: None,
-        rewritten_by: Vec::new(),
         approval: None,
         skip_host_prompt: false,
         policy: Arc::clone(ruleset.digest()),
         mode: ruleset.settings().mode,
         would: None,
-        votes: Vec::new(),
+        votes: Arc::default(),
         us: 0,
     }
 }
@@ -388,25 +454,29 @@ fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
         decision.hook.as_deref(),
         &event.id,
     );
+    // A call that was refused already keeps the code of its own refusal.
+    let own = failure_of(&event.payload).filter(|_| is_refused(&event.payload));
+    let own = own.filter(|_| decision.code == Some(Code::Withheld));
+    let code = own.map(|failure| failure.code.clone()).or_else(|| decision.code.clone());
     let failure = Failure {
-        code: decision.code.clone().unwrap_or(Code::Withheld),
+        code: code.unwrap_or(Code::Withheld),
         message,
         tool: event.payload.subject().unwrap_or_default().into(),
     };
     decision.payload = match &event.payload {
         Payload::PostTool(outcome) | Payload::ToolError(outcome) => {
-            // A call that was refused already keeps its own refusal, without any text of its tool.
             let result = ToolResult::failure(failure, outcome.result.executed);
-            Payload::ToolError(ToolOutcome { call: outcome.call.clone(), result })
+            ToolOutcome { call: Arc::clone(&outcome.call), result }.into()
         }
-        Payload::PostModel(outcome) => Payload::PostModel(ModelOutcome {
-            call: outcome.call.clone(),
+        Payload::PostModel(outcome) => ModelOutcome {
+            call: Arc::clone(&outcome.call),
             reply: Arc::default(),
             ok: false,
             executed: outcome.executed,
             error: Some(failure),
             usage: outcome.usage,
-        }),
+        }
+        .into(),
         other @ (Payload::AgentStart(_)
         | Payload::PromptBuild(_)
         | Payload::MemoryLoad(_)
@@ -418,19 +488,44 @@ fn withhold(decision: &mut Decision, event: &Event, finding: &Finding) {
     };
 }
 
-fn after_payload(ran: &Payload, performed: Performed) -> Result<Payload, Performed> {
+/// Whether a call ended without ever having been counted as an attempt: it was no call at all.
+fn was_never_judged(ended: &Ended) -> bool {
+    let (executed, ..) = ending_of(&ended.event.payload);
+    let never_valid = failure_of(&ended.event.payload)
+        .is_some_and(|failure| matches!(failure.code, Code::UnknownTool | Code::InvalidArguments));
+    ended.decision.is_none() && !executed && (ended.is_unjudged || never_valid)
+}
+
+/// The after-event of a call. A result of the other kind than was permitted is the caller's mistake:
+/// it is not passed on, and the call counts as one that ran and failed.
+fn after_payload(ran: &Payload, performed: Performed) -> Payload {
+    let mistaken = || Failure {
+        code: Code::ToolError,
+        message: "the call told of a result of another kind than was permitted".into(),
+        tool: ran.subject().unwrap_or_default().into(),
+    };
     match (ran, performed) {
         (Payload::PreTool(call), Performed::Tool(result)) => {
-            let ok = result.ok;
-            let outcome = ToolOutcome { call: call.clone(), result };
-            Ok(if ok { Payload::PostTool(outcome) } else { Payload::ToolError(outcome) })
+            ToolOutcome { call: Arc::clone(call), result }.into()
         }
         (Payload::PreModel(call), Performed::Model(result)) => {
             let ModelResult { ok, reply, error, executed, usage } = result;
-            let call = call.clone();
-            Ok(Payload::PostModel(ModelOutcome { call, reply, ok, executed, error, usage }))
+            let call = Arc::clone(call);
+            ModelOutcome { call, reply, ok, executed, error, usage }.into()
         }
-        (_, performed) => Err(performed),
+        (Payload::PreModel(call), Performed::Tool(_)) => ModelOutcome {
+            call: Arc::clone(call),
+            executed: true,
+            error: Some(mistaken()),
+            ..ModelOutcome::default()
+        }
+        .into(),
+        // Only calls have tickets, so what is left is a tool call.
+        (ran, _) => ToolOutcome {
+            call: Arc::new(ran.tool_call().cloned().unwrap_or_default()),
+            result: ToolResult::failure(mistaken(), true),
+        }
+        .into(),
     }
 }
 

@@ -277,7 +277,7 @@ impl Gate {
         record.policy = Some(Arc::clone(tried.digest()));
         let mut detail = Object::new();
         detail.insert("switch", what);
-        detail.insert("reason", reason);
+        detail.insert("reason", reason.map(|reason| self.scrubbed(&reason.into()).to_string()));
         record.detail = Some(detail.into());
         self.ledger.append(record, Durability::BeforeEffect).await?;
         let mut registry = self.registry();

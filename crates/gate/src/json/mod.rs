@@ -13,7 +13,7 @@ mod tests;
 pub use read::{ReadError, ReadFault};
 
 use std::cmp::Ordering;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A JSON value.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -181,9 +181,11 @@ impl Json {
     /// Converts from any type that can be serialised.
     ///
     /// # Errors
-    /// When the value has no JSON form (a map with keys that are not strings, a NaN).
+    /// When the value has no JSON form (a map with keys that are not strings), or one that the strict
+    /// reader refuses.
     pub fn from_serialize<T: serde::Serialize>(value: &T) -> Result<Json, serde_json::Error> {
-        serde_json::from_value(serde_json::to_value(value)?)
+        let text = serde_json::to_vec(value)?;
+        Json::read(&text).map_err(serde::de::Error::custom)
     }
 }
 
@@ -225,8 +227,20 @@ impl Object {
     }
 
     /// Appends a member whose key is known to be new (the reader has checked).
-    fn push_new(&mut self, key: String, value: Json) {
+    pub(crate) fn push_new(&mut self, key: String, value: Json) {
         self.members.push((key, value));
+    }
+
+    /// Appends the members of `other` whose keys are not here yet. Looks only at what was here
+    /// before, for keys of `other` are distinct: many members stay cheap.
+    pub(crate) fn extend_missing(&mut self, other: &Object) {
+        let before = self.members.len();
+        for (key, value) in other.iter() {
+            let known = self.members.iter().take(before).any(|(k, _)| k == key);
+            if !known {
+                self.members.push((key.to_owned(), value.clone()));
+            }
+        }
     }
 
     /// Removes `key` and gives back its value.
@@ -311,6 +325,7 @@ impl Number {
             }
         } else if let Ok(value) = literal.parse::<f64>()
             && value.is_finite()
+            && value != 0.0
             && float_text(value) == literal
         {
             return Number(Repr::Float(value));
@@ -320,6 +335,10 @@ impl Number {
 
     /// A finite float, or `None` for NaN and the infinities, which JSON cannot write.
     pub fn from_f64(value: f64) -> Option<Number> {
+        // Zero has a sign that floats do not compare by, and texts do.
+        if value == 0.0 {
+            return Some(Number(Repr::Text(float_text(value).into())));
+        }
         value.is_finite().then_some(Number(Repr::Float(value)))
     }
 
@@ -363,6 +382,21 @@ impl Number {
         }
     }
 
+    /// Gives the literal to `f` without allocating for it.
+    pub(crate) fn with_literal<T>(&self, f: impl FnOnce(&str) -> T) -> T {
+        let mut short = ShortText::default();
+        let written = match &self.0 {
+            Repr::Text(text) => return f(text),
+            Repr::Int(value) => write!(short, "{value}"),
+            Repr::UInt(value) => write!(short, "{value}"),
+            Repr::Float(value) => write!(short, "{value:?}"),
+        };
+        match (written, short.text()) {
+            (Ok(()), Some(text)) => f(text),
+            (Ok(()) | Err(_), _) => f(&self.literal()),
+        }
+    }
+
     /// Orders by value: exact between integers, as floats otherwise; `None` only when a float
     /// comparison has no answer, which security-relevant callers must treat as refused.
     pub fn compare(&self, other: &Number) -> Option<Ordering> {
@@ -379,6 +413,29 @@ impl Number {
             Repr::Float(_) => None,
             Repr::Text(text) => text.parse().ok(),
         }
+    }
+}
+
+/// Room for the literal of any integer or float: the longest is `-2.2250738585072014e-308`.
+#[derive(Default)]
+struct ShortText {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl ShortText {
+    fn text(&self) -> Option<&str> {
+        self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+}
+
+impl fmt::Write for ShortText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.len + text.len();
+        let place = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
     }
 }
 

@@ -143,6 +143,10 @@ pub struct Exceeded {
     pub retry_after_ms: Option<u64>,
 }
 
+/// Most moments that one account remembers: as many as the largest rate needs.
+#[expect(clippy::cast_possible_truncation, reason = "100,000 fits every size of a pointer")]
+const USED_MAX: usize = RATE_EVENTS_MAX as usize;
+
 /// What came of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settlement {
@@ -159,9 +163,12 @@ pub struct Settlement {
 #[derive(Debug, Default)]
 pub struct ClaimTable {
     keys: HashMap<Name, Account>,
-    held: HashMap<CallKey, Held>,
-    /// Leases in the order in which they end, for sweeping.
-    leases: VecDeque<(Timestamp, CallKey)>,
+    /// By call; the oldest first, where several calls go by one key.
+    held: HashMap<CallKey, VecDeque<Held>>,
+    /// Leases in the order in which they end, for sweeping, each with its reservation's number.
+    leases: VecDeque<(Timestamp, CallKey, u64)>,
+    /// The number of the last reservation.
+    last: u64,
 }
 
 #[derive(Debug, Default)]
@@ -177,6 +184,8 @@ struct Account {
     /// Tokens or cost held for running calls.
     estimated: u64,
     breaker: BreakerState,
+    /// The longest window that anything in `used` counts in, in milliseconds.
+    window_ms: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -184,19 +193,20 @@ enum BreakerState {
     #[default]
     Closed,
     OpenUntil(Timestamp),
-    /// One probe runs.
-    Probing,
+    /// The call of this reservation probes.
+    Probing(u64),
 }
 
 #[derive(Debug)]
 struct Held {
+    number: u64,
     claims: Vec<Claim>,
     at: Timestamp,
-    lease_end: Timestamp,
 }
 
 impl ClaimTable {
-    /// Reserves all claims or none.
+    /// Reserves all claims or none. A key that holds something already (a host that repeats itself, a
+    /// model that gives two calls one id) reserves again: what may run twice counts twice.
     ///
     /// # Errors
     /// [`StateError::Full`] when there are too many keys; nothing is reserved then.
@@ -208,22 +218,20 @@ impl ClaimTable {
         lease_ms: u64,
     ) -> Result<Result<(), Exceeded>, StateError> {
         self.sweep(now);
-        if self.held.contains_key(key) {
-            // The same call again (a host that repeats itself): it is held already.
-            return Ok(Ok(()));
-        }
         if let Err(exceeded) = self.check(claims, now) {
             self.charge_attempts(claims, now)?;
             return Ok(Err(exceeded));
         }
-        self.make_room(claims)?;
+        self.make_room(claims.iter(), now)?;
+        self.last += 1;
+        let number = self.last;
         for claim in claims {
             let account = self.keys.entry(Arc::clone(&claim.key)).or_default();
-            account.take(&claim.quota, now);
+            account.take(&claim.quota, number, now);
         }
-        let lease_end = now.plus_millis(lease_ms);
-        self.leases.push_back((lease_end, key.clone()));
-        self.held.insert(key.clone(), Held { claims: claims.to_vec(), at: now, lease_end });
+        self.leases.push_back((now.plus_millis(lease_ms), key.clone(), number));
+        let held = Held { number, claims: claims.to_vec(), at: now };
+        self.held.entry(key.clone()).or_default().push_back(held);
         Ok(Ok(()))
     }
 
@@ -238,21 +246,35 @@ impl ClaimTable {
     /// # Errors
     /// [`StateError::Full`] when there are too many keys.
     pub fn charge_attempts(&mut self, claims: &[Claim], now: Timestamp) -> Result<(), StateError> {
-        self.make_room(claims)?;
-        for claim in claims.iter().filter(|claim| claim.quota.counts_attempts()) {
+        let attempts = || claims.iter().filter(|claim| claim.quota.counts_attempts());
+        self.make_room(attempts(), now)?;
+        for claim in attempts() {
             let account = self.keys.entry(Arc::clone(&claim.key)).or_default();
-            account.take(&claim.quota, now);
+            account.take(&claim.quota, 0, now);
         }
         Ok(())
     }
 
-    /// Settles what a call reserved.
+    /// Settles what a call reserved: the oldest reservation under its key.
     pub fn settle(&mut self, key: &CallKey, settlement: &Settlement, now: Timestamp) {
-        if let Some(held) = self.held.remove(key) {
-            for claim in &held.claims {
-                if let Some(account) = self.keys.get_mut(&claim.key) {
-                    account.settle(&claim.quota, held.at, settlement, now);
-                }
+        self.release(key, None, settlement, now);
+    }
+
+    /// Settles the reservation of this number, or the oldest.
+    fn release(&mut self, key: &CallKey, number: Option<u64>, came: &Settlement, now: Timestamp) {
+        let Some(under_key) = self.held.get_mut(key) else { return };
+        let place = match number {
+            Some(number) => under_key.iter().position(|held| held.number == number),
+            None => Some(0),
+        };
+        let held = place.and_then(|place| under_key.remove(place));
+        if under_key.is_empty() {
+            self.held.remove(key);
+        }
+        let Some(held) = held else { return };
+        for claim in &held.claims {
+            if let Some(account) = self.keys.get_mut(&claim.key) {
+                account.settle(&claim.quota, &held, came, now);
             }
         }
     }
@@ -268,10 +290,15 @@ impl ClaimTable {
         Ok(())
     }
 
-    fn make_room(&mut self, claims: &[Claim]) -> Result<(), StateError> {
-        if self.keys.len() + claims.len() > CLAIM_KEYS_MAX {
-            self.keys.retain(|_, account| !account.is_idle());
-            if self.keys.len() + claims.len() > CLAIM_KEYS_MAX {
+    fn make_room<'a>(
+        &mut self,
+        claims: impl Iterator<Item = &'a Claim>,
+        now: Timestamp,
+    ) -> Result<(), StateError> {
+        let new = claims.filter(|claim| !self.keys.contains_key(&claim.key)).count();
+        if new > 0 && self.keys.len() + new > CLAIM_KEYS_MAX {
+            self.keys.retain(|_, account| !account.is_idle(now));
+            if self.keys.len() + new > CLAIM_KEYS_MAX {
                 return Err(StateError::Full { what: "limit keys", max: CLAIM_KEYS_MAX });
             }
         }
@@ -281,27 +308,18 @@ impl ClaimTable {
     /// Frees what leases that have ended still hold: as calls of which nothing is known. What was
     /// counted stays counted (the call may have run); what ran at the same time is freed.
     fn sweep(&mut self, now: Timestamp) {
-        while let Some((end, _)) = self.leases.front() {
-            if *end > now {
-                return;
-            }
-            let Some((end, key)) = self.leases.pop_front() else { return };
-            if self.held.get(&key).is_some_and(|held| held.lease_end == end) {
-                let unknown = Settlement { executed: true, ok: false, usage: Usage::default() };
-                self.settle(&key, &unknown, now);
-            }
+        while self.leases.front().is_some_and(|(end, ..)| *end <= now) {
+            let Some((_, key, number)) = self.leases.pop_front() else { return };
+            let unknown = Settlement { executed: true, ok: false, usage: Usage::default() };
+            self.release(&key, Some(number), &unknown, now);
         }
     }
 }
 
 impl Account {
     fn forget_before(&mut self, now: Timestamp, window_ms: u64) {
-        while let Some((at, amount)) = self.used.front().copied() {
-            if at.plus_millis(window_ms) > now {
-                return;
-            }
-            self.used.pop_front();
-            self.used_sum = self.used_sum.saturating_sub(amount);
+        while self.used.front().is_some_and(|(at, _)| at.plus_millis(window_ms) <= now) {
+            self.forget_oldest();
         }
     }
 
@@ -329,7 +347,7 @@ impl Account {
                 exceeded(Code::LimitExceeded, format!("at most {max} calls at once"), None)
             }
             Quota::Tokens { max, window_ms, estimate } => {
-                if self.has_budget(*max, *window_ms, *estimate, now) {
+                if self.has_budget(*max, *window_ms, *estimate, before, now) {
                     return Ok(());
                 }
                 exceeded(
@@ -339,7 +357,7 @@ impl Account {
                 )
             }
             Quota::Cost { micros_max, window_ms, estimate_micros } => {
-                if self.has_budget(*micros_max, *window_ms, *estimate_micros, now) {
+                if self.has_budget(*micros_max, *window_ms, *estimate_micros, before, now) {
                     return Ok(());
                 }
                 let max = micros_text(*micros_max);
@@ -353,7 +371,7 @@ impl Account {
                     format!("the last {failures} calls failed; calls are paused"),
                     Some(millis_until(end, now)),
                 ),
-                BreakerState::Probing => exceeded(
+                BreakerState::Probing(_) => exceeded(
                     Code::CircuitOpen,
                     "one call is probing whether this works again".to_owned(),
                     None,
@@ -369,6 +387,7 @@ impl Account {
         max: u64,
         window_ms: Option<u64>,
         estimate: u64,
+        before: u64,
         now: Timestamp,
     ) -> bool {
         let used = match window_ms {
@@ -378,14 +397,19 @@ impl Account {
             }
             None => self.total,
         };
-        used.saturating_add(self.estimated).saturating_add(estimate.max(1)) <= max
+        let wanted = estimate.max(1).saturating_mul(before.saturating_add(1));
+        used.saturating_add(self.estimated).saturating_add(wanted) <= max
     }
 
-    fn take(&mut self, quota: &Quota, now: Timestamp) {
+    /// `number`: of the reservation.
+    fn take(&mut self, quota: &Quota, number: u64, now: Timestamp) {
         match quota {
-            Quota::Rate { .. } => {
-                self.used.push_back((now, 1));
-                self.used_sum += 1;
+            Quota::Rate { max, window_ms, .. } => {
+                self.use_up(1, *window_ms, now);
+                // Attempts beyond the limit push the oldest out: the newest `max` decide.
+                while self.used_sum > *max && self.used.len() > 1 {
+                    self.forget_oldest();
+                }
             }
             Quota::Count { .. } => self.total += 1,
             Quota::Concurrency { .. } => self.running += 1,
@@ -394,7 +418,7 @@ impl Account {
             Quota::Breaker { .. } => {
                 self.running += 1;
                 if matches!(self.breaker, BreakerState::OpenUntil(_)) {
-                    self.breaker = BreakerState::Probing;
+                    self.breaker = BreakerState::Probing(number);
                 }
             }
         }
@@ -405,10 +429,30 @@ impl Account {
         self.estimated = self.estimated.saturating_add(estimate);
     }
 
-    fn settle(&mut self, quota: &Quota, at: Timestamp, came: &Settlement, now: Timestamp) {
+    fn use_up(&mut self, amount: u64, window_ms: u64, now: Timestamp) {
+        self.window_ms = self.window_ms.max(window_ms);
+        self.used_sum = self.used_sum.saturating_add(amount);
+        let is_full = self.used.len() >= USED_MAX;
+        match self.used.back_mut() {
+            // Full: the newest entry takes it in, and with it counts for longer.
+            Some((at, sum)) if is_full => {
+                *at = now;
+                *sum = sum.saturating_add(amount);
+            }
+            Some(_) | None => self.used.push_back((now, amount)),
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, amount)) = self.used.pop_front() {
+            self.used_sum = self.used_sum.saturating_sub(amount);
+        }
+    }
+
+    fn settle(&mut self, quota: &Quota, held: &Held, came: &Settlement, now: Timestamp) {
         match quota {
             Quota::Rate { counted: Counted::Executed, .. } if !came.executed => {
-                if let Some(place) = self.used.iter().position(|(used_at, _)| *used_at == at) {
+                if let Some(place) = self.used.iter().position(|(at, _)| *at == held.at) {
                     self.used.remove(place);
                     self.used_sum = self.used_sum.saturating_sub(1);
                 }
@@ -426,7 +470,9 @@ impl Account {
             }
             Quota::Breaker { failures, window_ms, open_ms } => {
                 self.running = self.running.saturating_sub(1);
-                self.settle_breaker(*failures, *window_ms, *open_ms, came, now);
+                let is_probe = self.breaker == BreakerState::Probing(held.number);
+                let opens_at = (*failures, *window_ms, *open_ms);
+                self.settle_breaker(opens_at, is_probe, came, now);
             }
         }
     }
@@ -435,21 +481,19 @@ impl Account {
         self.running = self.running.saturating_sub(1);
         self.estimated = self.estimated.saturating_sub(estimate);
         self.total = self.total.saturating_add(spent);
-        if window_ms.is_some() && spent > 0 {
-            self.used.push_back((now, spent));
-            self.used_sum = self.used_sum.saturating_add(spent);
+        if let Some(window_ms) = window_ms.filter(|_| spent > 0) {
+            self.use_up(spent, window_ms, now);
         }
     }
 
+    /// While a breaker is open only its probe moves it: calls that began before tell of the past.
     fn settle_breaker(
         &mut self,
-        failures: u32,
-        window_ms: u64,
-        open_ms: u64,
+        (failures, window_ms, open_ms): (u32, u64, u64),
+        was_probe: bool,
         came: &Settlement,
         now: Timestamp,
     ) {
-        let was_probe = self.breaker == BreakerState::Probing;
         if !came.executed {
             // The probe never ran: the next call may probe.
             if was_probe {
@@ -463,16 +507,17 @@ impl Account {
             }
         } else {
             self.forget_before(now, window_ms);
-            self.used.push_back((now, 1));
-            self.used_sum += 1;
-            if was_probe || self.used_sum >= u64::from(failures) {
+            self.use_up(1, window_ms, now);
+            let is_closed = self.breaker == BreakerState::Closed;
+            if was_probe || (is_closed && self.used_sum >= u64::from(failures)) {
                 self.breaker = BreakerState::OpenUntil(now.plus_millis(open_ms));
             }
         }
     }
 
     /// Whether forgetting this account changes nothing that matters: nothing runs, nothing counts.
-    fn is_idle(&self) -> bool {
+    fn is_idle(&mut self, now: Timestamp) -> bool {
+        self.forget_before(now, self.window_ms);
         self.running == 0
             && self.total == 0
             && self.used.is_empty()

