@@ -39,7 +39,7 @@ fn sample() -> Record {
     record.tool = Some("edit_file".into());
     record.call_id = Some("call-1".into());
     let asked = br#"{"path":"src/calculator.py","old":"return a - b","new":"return a + b"}"#;
-    record.asked = Some(Arc::new(Json::read(asked).unwrap()));
+    record.arguments.asked = Some(Arc::new(Json::read(asked).unwrap()));
     record.verdict = Some(Verdict::Allow);
     record.policy = Some("sha256:0123456789abcdef".into());
     record.hook_us = Some(3);

@@ -193,11 +193,12 @@ pub(crate) fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, Sto
 
 #[cfg(test)]
 mod tests {
-    use super::Folder;
+    use super::{Folder, wait_for};
     use crate::disk::Disk;
     use crate::error::StoreError;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_folder_that_others_can_write_to_is_refused() {
@@ -246,13 +247,25 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_is_held_for_too_long_is_an_error_that_passes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (Folder::open(dir.path()).unwrap(), Folder::open(dir.path()).unwrap());
+        let held = one.lock().unwrap();
+        let soon = Instant::now() + Duration::from_millis(10);
+        let Err(error) = wait_for(&two.lock, soon) else { panic!("two hold it") };
+        assert!(matches!(error, StoreError::Busy { .. }) && error.is_passing());
+        drop(held);
+        two.lock().unwrap();
+    }
+
+    #[test]
     fn the_lock_is_held_by_one() {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = (Folder::open(dir.path()).unwrap(), Folder::open(dir.path()).unwrap());
         let held = one.lock().unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| two.lock().map(drop));
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
             assert!(!waiting.is_finished());
             drop(held);
             waiting.join().unwrap().unwrap();

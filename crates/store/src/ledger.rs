@@ -115,7 +115,7 @@ pub struct FileLedger {
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
-    /// Locked after `queue` is released, never before it is taken.
+    /// Never locked while `queue` is; `queue` may be locked while this is.
     writer: Mutex<Writer>,
 }
 
@@ -140,7 +140,10 @@ struct Due {
 
 struct Batch {
     bodies: Bodies,
+    /// Records that were answered for when they joined.
     buffered: u64,
+    /// Whoever appends commits, and is answered afterwards.
+    by_caller: bool,
     leave: Leave,
     /// Nothing comes after it.
     last: bool,
@@ -236,13 +239,12 @@ impl FileLedger {
     /// A buffered record is left with the system, which keeps it though this process ends; the next
     /// durable record of any process, or one too many, brings it to disk.
     fn commit_by_caller(&self, body: &[u8], durability: Durability) -> Outcome {
-        let (leave, buffered) = match durability {
-            Durability::BeforeEffect => (Leave::Synced, 0),
-            Durability::Buffered => (Leave::Written, 1),
+        let leave = match durability {
+            Durability::BeforeEffect => Leave::Synced,
+            Durability::Buffered => Leave::Written,
         };
-        self.shared.queue().stats.at_risk += buffered;
         let bodies = Bodies::of(body.to_vec());
-        self.shared.commit(&Batch { bodies, leave, buffered, ..Batch::empty() })
+        self.shared.commit(&Batch { bodies, leave, by_caller: true, ..Batch::empty() })
     }
 
     fn hand_over(&self, body: &[u8], durability: Durability) -> Handed {
@@ -333,6 +335,7 @@ impl Batch {
         Batch {
             bodies: Bodies::default(),
             buffered: 0,
+            by_caller: false,
             leave: Leave::Synced,
             last: false,
             answer: Arc::default(),
@@ -366,6 +369,20 @@ impl Queue {
             }
         }
         Ok(Arc::clone(&batch.answer))
+    }
+
+    fn count_written(&mut self, batch: &Batch, left: Leave) {
+        self.stats.records += batch.bodies.count();
+        self.stats.batches += u64::from(!batch.bodies.is_empty());
+        match left {
+            // What joined since this batch was taken is still at risk.
+            Leave::Synced => {
+                self.stats.syncs += 1;
+                self.stats.at_risk = self.waiting.iter().map(|batch| batch.buffered).sum();
+            }
+            Leave::Written if batch.by_caller => self.stats.at_risk += batch.bodies.count(),
+            Leave::Written => {}
+        }
     }
 }
 
@@ -450,30 +467,23 @@ impl Shared {
     }
 
     fn commit(&self, batch: &Batch) -> Outcome {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = self.queue().failed.clone();
         if let Some(failed) = failed {
             self.count_lost(batch);
             return Err(storage(&StoreError::Closed(failed)));
         }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let done = match (batch.last, batch.bodies.is_empty()) {
             (true, _) => writer.finish().map(|()| Leave::Synced),
             (false, true) => writer.sync().map(|()| Leave::Synced),
             (false, false) => writer.commit(&batch.bodies, batch.leave),
         };
-        drop(writer);
         match done {
             Ok(left) => {
-                let mut queue = self.queue();
-                queue.stats.records += batch.bodies.count();
-                queue.stats.batches += u64::from(!batch.bodies.is_empty());
-                if left == Leave::Synced {
-                    queue.stats.syncs += 1;
-                    // What joined since this batch was taken is still at risk.
-                    queue.stats.at_risk = queue.waiting.iter().map(|batch| batch.buffered).sum();
-                }
+                self.queue().count_written(batch, left);
                 Ok(())
             }
+            // The writer is let go only when everybody can see that it has failed.
             Err(error) => {
                 self.count_lost(batch);
                 Err(self.fail(&error))
