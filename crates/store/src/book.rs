@@ -7,10 +7,12 @@ use crate::folder;
 use crate::head::{HEAD_NAME, Head};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::line::{Line, LineFault};
+use crate::prune::{Tombstone, tombstone_in};
 use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tollgate_gate::limits::JSON_BYTES_MAX;
 
 /// One line of a file, with its place.
@@ -197,6 +199,7 @@ pub struct Book {
     folder: PathBuf,
     segments: Vec<u64>,
     head: Option<Head>,
+    tombstone: Option<Tombstone>,
 }
 
 impl Book {
@@ -214,7 +217,11 @@ impl Book {
             segments.extend(name.to_str().and_then(first_seq));
         }
         segments.sort_unstable();
-        Ok(Book { folder: folder.to_owned(), segments, head })
+        // Segments that should have been pruned may still be there.
+        let tombstone = tombstone_in(folder).map_err(io)?;
+        let pruned = tombstone.as_ref().map_or(0, |tombstone| tombstone.size);
+        segments.retain(|segment| *segment > pruned);
+        Ok(Book { folder: folder.to_owned(), segments, head, tombstone })
     }
 
     /// The segment files, in order.
@@ -225,6 +232,11 @@ impl Book {
     /// The first numbers of the segments, in order, and the files.
     pub(crate) fn segments(&self) -> impl Iterator<Item = (u64, PathBuf)> {
         self.segments.iter().copied().zip(self.files())
+    }
+
+    /// What stands for the records that were pruned.
+    pub const fn tombstone(&self) -> Option<&Tombstone> {
+        self.tombstone.as_ref()
     }
 
     pub(crate) const fn head(&self) -> Option<&Head> {
@@ -270,13 +282,23 @@ impl Iterator for Source {
     }
 }
 
+/// How often a head is read again that was being written, and the pause before, in milliseconds.
+const HEAD_READS_MAX: usize = 5;
+const HEAD_PAUSE_MS: u64 = 2;
+
 /// The head; none if there is none that can be read.
 fn read_head(folder: &Path) -> io::Result<Option<Head>> {
-    let mut text = Vec::new();
-    match File::open(folder.join(HEAD_NAME)) {
-        Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Head::read(&text))
+    for _ in 0..HEAD_READS_MAX {
+        let mut text = Vec::new();
+        match File::open(folder.join(HEAD_NAME)) {
+            Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(head) = Head::read(&text) {
+            return Ok(Some(head));
+        }
+        std::thread::sleep(Duration::from_millis(HEAD_PAUSE_MS));
+    }
+    Ok(None)
 }

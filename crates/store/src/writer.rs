@@ -10,7 +10,7 @@ use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::head::{HEAD_NAME, Head, Signed};
 use crate::key::{CheckpointKey, keep_last};
-use crate::limits::HEAD_BYTES_MAX;
+use crate::limits::{BUFFERED_RECORDS_MAX, HEAD_BYTES_MAX};
 use crate::line::write_line;
 use crate::recovery::{Cut, recover};
 use crate::segment::{is_blank, segment_name};
@@ -125,17 +125,18 @@ impl Writer {
     }
 
     /// Puts a batch behind the end of the book.
-    pub(crate) fn commit(&mut self, bodies: &Bodies, leave: Leave) -> Result<(), StoreError> {
+    /// Says how it was left: synced also where that was not asked for but had to be.
+    pub(crate) fn commit(&mut self, bodies: &Bodies, leave: Leave) -> Result<Leave, StoreError> {
         let held = self.disk.lock()?;
         self.catch_up()?;
         self.append(bodies, leave)?;
-        if self.must_sign() && self.head.synced != self.head.now {
+        if self.must_sync() && self.head.synced != self.head.now {
             self.sync_segment()?;
             self.write_head()?;
         }
         self.sign_if_due()?;
         drop(held);
-        Ok(())
+        Ok(if self.head.synced == self.head.now { Leave::Synced } else { Leave::Written })
     }
 
     /// Makes everything durable that was written.
@@ -174,10 +175,12 @@ impl Writer {
         (self.head.now.seq() > self.head.signed.size).then_some(left)
     }
 
-    /// Whether as many records are not signed as may be, on disk or not.
-    fn must_sign(&self) -> bool {
-        let unsigned = self.head.now.seq().saturating_sub(self.head.signed.size);
-        self.signer.as_ref().is_some_and(|signer| unsigned >= signer.every_records)
+    /// Whether as many records, of all processes, are not on disk or not signed as may be.
+    fn must_sync(&self) -> bool {
+        let seq = self.head.now.seq();
+        let unsigned = seq.saturating_sub(self.head.signed.size);
+        seq.saturating_sub(self.head.synced.seq()) >= BUFFERED_RECORDS_MAX
+            || self.signer.as_ref().is_some_and(|signer| unsigned >= signer.every_records)
     }
 
     /// Signs what is on disk, when enough has come since the last checkpoint or that is long ago.
@@ -324,7 +327,12 @@ impl Writer {
         let Some(open) = &mut self.open else { return Ok(()) };
         let end = from + self.lines.len() as u64;
         if end > open.len {
-            let ahead = usize::try_from(self.layout.prefill_bytes).unwrap_or_default();
+            // A batch that is larger than what is written ahead gains nothing from it.
+            let ahead = match self.lines.len() as u64 {
+                bytes if bytes < self.layout.prefill_bytes => self.layout.prefill_bytes,
+                _ => 0,
+            };
+            let ahead = usize::try_from(ahead).unwrap_or_default();
             self.lines.resize(self.lines.len() + ahead, b'\n');
             open.len = from + self.lines.len() as u64;
         }
