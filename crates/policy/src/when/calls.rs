@@ -217,17 +217,25 @@ impl Checker<'_> {
     }
 }
 
-/// The call as it runs: a text is searched for a literal part by a searcher that is made once.
+/// The call as it runs. Parts that are written out stand apart: they need no value of their own, and
+/// what is searched for is prepared once.
 fn call(function: Function, mut exprs: Vec<Expr>) -> Expr {
-    if let (Function::Contains, [_, Expr::Text(part)]) = (function, exprs.as_slice())
-        && let Ok(part) = Lazy::checked(part)
-    {
-        exprs.truncate(1);
-        if let Some(text) = exprs.pop() {
-            return Expr::Contains(Box::new(text), part);
-        }
+    let part = match exprs.as_slice() {
+        [_, Expr::Text(part)] => part.clone(),
+        _ => return Expr::Call(function, exprs),
+    };
+    let found = match function {
+        Function::StartsWith | Function::EndsWith => None,
+        Function::Contains => Lazy::checked(&part).ok(),
+        _ => return Expr::Call(function, exprs),
+    };
+    exprs.truncate(1);
+    let text = Box::new(exprs.pop().unwrap_or(Expr::Null));
+    match (function, found) {
+        (_, Some(part)) => Expr::Contains(text, part),
+        (Function::StartsWith, _) => Expr::Starts(text, part),
+        _ => Expr::Ends(text, part),
     }
-    Expr::Call(function, exprs)
 }
 
 /// A literal time that can never be read is an error now.
