@@ -8,16 +8,16 @@
 //! An ungated actor stands in front of a gate of its own in mode `off`: everything passes through
 //! untouched, and yet nothing is performed without a permit. It can only be made explicitly.
 
-use crate::limits::AGENT_DEPTH_MAX;
+use crate::limits::{AGENT_DEPTH_MAX, DECISION_GRACE_MS};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 use tokio::sync::watch;
 use tollgate_gate::{
-    Aborted, Clock, Code, Event, Failure, Gate, HookError, Mode, Name, Passage, Payload, Session,
-    Soon, Timestamp, Verdict,
+    Aborted, Clock, Code, Decision, Event, EventId, Failure, Gate, HookError, Mode, Name, Passage,
+    Payload, Session, Soon, Timestamp, Verdict,
 };
 
 /// A session in front of its gate. Clones are the same actor.
@@ -27,7 +27,6 @@ pub struct Actor {
     session: Arc<Session>,
     /// Set once the session has ended.
     ending: Arc<watch::Sender<Option<Arc<Aborted>>>>,
-    children: Arc<AtomicU64>,
     depth: u32,
 }
 
@@ -53,7 +52,7 @@ impl Actor {
 
     fn at_depth(gate: Arc<Gate>, session: Arc<Session>, depth: u32) -> Actor {
         let ending = Arc::new(watch::Sender::new(None));
-        Actor { gate, session, ending, children: Arc::default(), depth }
+        Actor { gate, session, ending, depth }
     }
 
     /// An actor below this one: a session of its own whose parent is this session, and the same gate.
@@ -64,10 +63,10 @@ impl Actor {
         if self.depth >= AGENT_DEPTH_MAX {
             return Err(TooDeep);
         }
-        let number = self.children.fetch_add(1, Ordering::Relaxed) + 1;
         let mut session = Session::clone(&self.session);
         session.root = Some(session.root.unwrap_or_else(|| Name::clone(&self.session.id)));
-        session.id = format!("{}/{agent}-{number}", self.session.id).into();
+        // Unlike any other, also after a restart: a session that was ended stays ended.
+        session.id = format!("{agent}-{}", EventId::made(self.now())).into();
         session.parent = Some(Name::clone(&self.session.id));
         session.agent = Some(Name::clone(agent));
         Ok(Actor::at_depth(Arc::clone(&self.gate), Arc::new(session), self.depth + 1))
@@ -111,16 +110,46 @@ impl Actor {
         }
     }
 
+    /// Notes a decision that ended the session.
+    pub(crate) fn note_decision(&self, decision: &Decision) {
+        if decision.verdict == Verdict::Abort {
+            self.note(Some(&Aborted {
+                code: decision.code.clone().unwrap_or(Code::SessionAborted),
+                reason: decision.reason.clone().unwrap_or_default(),
+                hook: decision.hook.clone(),
+            }));
+        }
+    }
+
+    /// Why the session has ended, for an answer: the first reason, whoever meets it.
+    pub(crate) fn ended(&self) -> Option<Aborted> {
+        self.aborted().map(Arc::unwrap_or_clone)
+    }
+
     /// Runs an effect to its end, or drops it when the session ends before that (`None`).
     pub(crate) async fn unless_ended<F: Future>(&self, effect: F) -> Option<F::Output> {
-        let mut ending = self.ending.subscribe();
-        let mut effect = pin!(effect);
+        self.first_of(effect, Duration::ZERO).await
+    }
+
+    /// Waits for a decision to its end, or drops it when the session ends and it is still not made a
+    /// while later (`None`). The while is there because a decision that is being written down is not
+    /// to be cut short.
+    pub(crate) async fn unless_long_ended<F: Future>(&self, decision: F) -> Option<F::Output> {
+        self.first_of(decision, Duration::from_millis(DECISION_GRACE_MS)).await
+    }
+
+    async fn first_of<F: Future>(&self, work: F, grace: Duration) -> Option<F::Output> {
+        let (mut ending, clock) = (self.ending.subscribe(), self.gate.clock());
+        let mut work = pin!(work);
         let mut ended = pin!(async move {
             // The sender lives as long as this actor, so this ends only when the session does.
             let _ = ending.wait_for(Option::is_some).await;
+            if !grace.is_zero() {
+                clock.sleep(grace).await;
+            }
         });
-        // The effect first: what came of it is worth more than that it is unknown.
-        poll_fn(move |cx| match effect.as_mut().poll(cx) {
+        // The work first: what came of it is worth more than that it is unknown.
+        poll_fn(move |cx| match work.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending => ended.as_mut().poll(cx).map(|()| None),
         })
@@ -160,13 +189,12 @@ impl Lifecycle for Actor {
             if let Passage::Open(permit) = ruling.passage {
                 return Emitted::Passed(permit.redeem().0);
             }
-            let code = decision.code.unwrap_or(Code::HookDenied);
-            let reason = decision.reason.unwrap_or_default();
-            if decision.verdict == Verdict::Abort {
-                let aborted = Aborted { code, reason, hook: decision.hook };
-                self.note(Some(&aborted));
+            self.note_decision(&decision);
+            if let Some(aborted) = self.ended().filter(|_| decision.verdict == Verdict::Abort) {
                 return Emitted::Ended(aborted);
             }
+            let code = decision.code.unwrap_or(Code::HookDenied);
+            let reason = decision.reason.unwrap_or_default();
             Emitted::Refused(Failure { code, message: reason, tool: kind.name().into() })
         })
     }

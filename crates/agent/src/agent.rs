@@ -114,7 +114,8 @@ impl Agent {
         self
     }
 
-    /// Works on a task to the end.
+    /// Works on a task to the end. Dropping the future ends the work; what a call under way came to
+    /// is then recorded as unknown, with the session's next event or [`tollgate_gate::Gate::flush`].
     pub async fn run(&self, task: &str) -> Run {
         let mut going = Going { agent: self, messages: Vec::new(), turns: 0, trace_lines_lost: 0 };
         let ended = match going.work(task).await {
@@ -164,7 +165,7 @@ impl Going<'_> {
         let mut context = Object::new();
         context.insert("instructions", self.agent.settings.instructions.as_str());
         let opening = Opening { context: Arc::new(context.into()), ..Opening::default() };
-        let opened = self.emit(Payload::AgentStart(opening)).await?;
+        let opened = self.emit(Payload::AgentStart(opening.into())).await?;
         Ok(opened.get("instructions").cloned().unwrap_or_default())
     }
 
@@ -184,7 +185,7 @@ impl Going<'_> {
             prompt: Arc::new(Message::list_to_json(&prompt)),
             ..PromptBuild::default()
         };
-        let built = self.emit(Payload::PromptBuild(prompt)).await?;
+        let built = self.emit(Payload::PromptBuild(prompt.into())).await?;
         let messages = Message::list_from_json(&built).map_err(|error| Ended::Refused {
             at: EventKind::PromptBuild,
             failure: Failure {
@@ -204,8 +205,8 @@ impl Going<'_> {
             source: memory.source.clone(),
             ..MemoryLoad::default()
         };
-        match self.emit(Payload::MemoryLoad(load)).await {
-            Ok(text) => Ok(Some(text_of(&text))),
+        match self.emit(Payload::MemoryLoad(load.into())).await {
+            Ok(text) => Ok(Some(text_of(&text)).filter(|text| !text.is_empty())),
             Err(Ended::Refused { .. }) => Ok(None),
             Err(
                 ended @ (Ended::Finished { .. }
@@ -256,7 +257,7 @@ impl Going<'_> {
         if let Some((source, message)) = trouble {
             let report = Report { source: Some(source.into()), message, ..Report::default() };
             // Nothing can be refused at an error; it only tells.
-            let _ = self.emit(Payload::Error(report)).await;
+            let _ = self.emit(Payload::Error(report.into())).await;
         }
         if let Ended::Aborted(aborted) = &ended {
             self.tell_abort(aborted).await;
@@ -270,7 +271,7 @@ impl Going<'_> {
             | Ended::Aborted(_) => Json::Null,
         };
         let ending = Ending { answer: Arc::new(answer), ..Ending::default() };
-        match (self.emit(Payload::AgentEnd(ending)).await, ended) {
+        match (self.emit(Payload::AgentEnd(ending.into())).await, ended) {
             (Ok(answer), Ended::Finished { .. }) => Ended::Finished { answer: text_of(&answer) },
             (Err(Ended::Aborted(aborted)), _) => {
                 self.tell_abort(&aborted).await;
@@ -288,7 +289,7 @@ impl Going<'_> {
             ..Abortion::default()
         };
         // It only tells: the session has ended already.
-        let _ = self.emit(Payload::AgentAbort(abortion)).await;
+        let _ = self.emit(Payload::AgentAbort(abortion.into())).await;
     }
 
     /// Tells of an event; gives back its part as it goes on.

@@ -7,6 +7,47 @@
 //!
 //! Handlers are reached with a permit only, and only the gate makes permits. This crate refuses to
 //! have a second way in.
+//!
+//! It runs on a tokio runtime of either flavour; `run_test` needs its timer enabled.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tollgate_agent::{
+//!     Agent, AgentSettings, Declaration, Ended, Gated, ModelGateway, ScriptedClient, Tool,
+//!     ToolRegistry, blocking,
+//! };
+//! use tollgate_gate::{
+//!     EventKind, Gate, Hook, Json, ManualClock, Matcher, Opinion, Roles, Session, Timestamp, inline,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut tools = ToolRegistry::new();
+//! let hello = Declaration::new("hello", "Greets.", r#"{"type": "object"}"#)?;
+//! tools.add(Tool::new(hello, blocking(|_| Ok("hello".into())))?)?;
+//!
+//! let deny = inline(|_| Ok(Opinion::deny("no greetings before nine")));
+//! let hook = Hook::new("early", EventKind::PreTool, Roles::JUDGE, deny)
+//!     .matching(Matcher::tool("hello")?);
+//! let clock = Arc::new(ManualClock::new(Timestamp::parse("2027-01-15T08:30:00Z").unwrap()));
+//! let gate = Arc::new(Gate::builder(clock).hook(hook).build()?);
+//!
+//! // The one line: `Ungated::new(tools, clock, Session::new("s1"))?` would be the other.
+//! let tools = Gated::new(tools, gate, Session::new("s1"));
+//!
+//! let actor = tools.actor().clone();
+//! let script = Json::read(br#"{"turns": [
+//!     {"tool_calls": [{"id": "c1", "tool": "hello"}]},
+//!     {"text": "I was not allowed to."}
+//! ]}"#)?;
+//! let client = Arc::new(ScriptedClient::from_json(&script)?);
+//! let models = ModelGateway::new(client, "scripted", &actor);
+//! let settings = AgentSettings::new("You greet people.");
+//! let agent = Agent::new(Arc::new(tools), models, Arc::new(actor), settings);
+//! let run = tokio::runtime::Builder::new_current_thread().build()?.block_on(agent.run("Greet me."));
+//! assert_eq!(run.ended, Ended::Finished { answer: "I was not allowed to.".into() });
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod actor;
 pub mod agent;
@@ -14,6 +55,7 @@ pub mod dispatch;
 pub mod gated;
 pub mod limits;
 pub mod model;
+mod panics;
 pub mod registry;
 pub mod sub_agent;
 pub mod tool;

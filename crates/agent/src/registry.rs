@@ -8,14 +8,10 @@
 
 use crate::actor::Actor;
 use crate::limits::{ERROR_BYTES_MAX, RESULT_BYTES_MAX, TOOLS_MAX};
+use crate::panics::caught;
 use crate::tool::{Invocation, Tool, ToolFailure};
-use std::any::Any;
 use std::collections::HashMap;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use tollgate_gate::text::cut;
 use tollgate_gate::{
     Code, Failure, Json, Name, Object, Payload, Permit, Soon, Ticket, ToolCall, ToolResult,
@@ -253,25 +249,6 @@ fn check_arguments(tool: &Tool, call: &ToolCall) -> Result<(), Failure> {
 /// The one shape of everything that goes wrong, with a text that is not too long.
 pub(crate) fn failure(tool: &Name, code: Code, message: &str) -> Failure {
     Failure { code, message: cut(message, ERROR_BYTES_MAX).into(), tool: Name::clone(tool) }
-}
-
-/// Awaits a future, made and polled under a net for panics. The net is not unwind safe by type; a
-/// handler that panicked is dropped and its result is an error, so nothing half done is looked at.
-async fn caught<T, F: Future<Output = T>>(make: impl FnOnce() -> F) -> Result<T, String> {
-    let future = catch_unwind(AssertUnwindSafe(make)).map_err(|panic| text_of(&*panic))?;
-    let mut future = pin!(future);
-    poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Err(panic) => Poll::Ready(Err(text_of(&*panic))),
-    })
-    .await
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a text".to_owned())
 }
 
 /// Bytes of the texts and keys in a value, and eight for anything else.

@@ -11,6 +11,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 use tollgate_gate::{Code, Json, Soon, ToolCall};
 
 /// One call of a tool.
@@ -70,7 +71,8 @@ impl ToolFailure {
 
 /// Does the work of a tool.
 pub trait ToolHandler: Send + Sync {
-    /// Does it. Dropping the future stops an async handler; a blocking one runs on unseen.
+    /// Does it. Dropping the future stops an async handler; a blocking one that has begun runs on,
+    /// unseen.
     ///
     /// # Errors
     /// A [`ToolFailure`] becomes a failed result. So does a panic.
@@ -94,7 +96,8 @@ where
     fn run(&self, invocation: Invocation) -> Soon<'_, Result<Json, ToolFailure>> {
         let f = Arc::clone(&self.0);
         Soon::later(async move {
-            match tokio::task::spawn_blocking(move || f(&invocation)).await {
+            let mut work = Queued(tokio::task::spawn_blocking(move || f(&invocation)));
+            match (&mut work.0).await {
                 Ok(result) => result,
                 Err(error) => match error.try_into_panic() {
                     // On its way to the one place that catches panics of handlers.
@@ -103,6 +106,15 @@ where
                 },
             }
         })
+    }
+}
+
+/// Work for another thread. Dropped before a thread took it up, it never begins.
+struct Queued<T>(JoinHandle<T>);
+
+impl<T> Drop for Queued<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

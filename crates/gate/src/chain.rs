@@ -98,7 +98,11 @@ impl<'g> Chain<'g> {
     /// Runs the hooks, and the judges once more if a rewrite came behind one of them.
     pub(crate) async fn run(&mut self) {
         self.pass(Pass::Full).await;
-        if self.rewrote_behind_a_judge && !self.is_refused() {
+        // Where the first refusal ends a chain, nothing came behind it; and what the after-chain has
+        // withheld stays withheld. Everywhere else a judge that refused is asked again too.
+        let is_settled =
+            self.is_final() || (self.event.kind().phase() == Phase::After && self.is_refused());
+        if self.rewrote_behind_a_judge && !is_settled {
             self.forget_judges();
             self.pass(Pass::Judging).await;
         }
@@ -112,6 +116,16 @@ impl<'g> Chain<'g> {
             Some(Joined::of(placed.rank, Name::clone(&placed.hook.name), vote.clone()))
         });
         votes.fold(Joined::default(), Joined::join)
+    }
+
+    /// The hook at a place.
+    pub(crate) fn hook(&self, place: u32) -> Option<&'g Hook> {
+        self.ruleset.placed().get(place as usize).map(|placed| &placed.hook)
+    }
+
+    /// The hook of an entry of `votes`.
+    pub(crate) fn hook_of_entry(&self, entry: usize) -> Option<&'g Hook> {
+        self.places.get(entry).and_then(|place| self.hook(*place))
     }
 
     /// Counts what each hook did; called once the trace is final.

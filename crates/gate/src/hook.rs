@@ -75,6 +75,12 @@ pub trait Handler: Send + Sync {
     fn needs_repeats(&self) -> bool {
         false
     }
+
+    /// What a refusal says when one of its claims cannot be reserved: what stands here (a code, a
+    /// reason) replaces the words of the limit itself. `None`: the limit's own words.
+    fn exceeded(&self) -> Option<&Refusal> {
+        None
+    }
 }
 
 /// A handler failed.

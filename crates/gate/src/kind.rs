@@ -145,6 +145,10 @@ impl fmt::Display for EventKind {
 pub struct KindSet(u16);
 
 impl KindSet {
+    /// No kind.
+    pub const NONE: KindSet = KindSet(0);
+    /// Every kind.
+    pub const ALL: KindSet = KindSet((1 << EventKind::ALL.len()) - 1);
     /// Group `after_tool`: every tool call ends in exactly one of these two.
     pub const AFTER_TOOL: KindSet = KindSet(EventKind::PostTool.bit() | EventKind::ToolError.bit());
     /// Group `before`: before a tool or model call.
@@ -171,6 +175,18 @@ impl KindSet {
     #[must_use]
     pub const fn union(self, other: KindSet) -> KindSet {
         KindSet(self.0 | other.0)
+    }
+
+    /// The set with this kind.
+    #[must_use]
+    pub const fn with(self, kind: EventKind) -> KindSet {
+        KindSet(self.0 | kind.bit())
+    }
+
+    /// The set without this kind.
+    #[must_use]
+    pub const fn without(self, kind: EventKind) -> KindSet {
+        KindSet(self.0 & !kind.bit())
     }
 
     /// Whether `kind` is in the set.

@@ -48,6 +48,8 @@ pub const SESSION_ANCESTORS_MAX: usize = 64;
 /// Calls of a session that are remembered to see a loop.
 pub const RECENT_CALLS_MAX: usize = 64;
 
+/// Most calls without an outcome record that wait for a ledger that writes again.
+pub const ABANDONED_CALLS_MAX: usize = 10_000;
 /// Most records that the in-memory ledger keeps; it refuses above.
 pub const MEMORY_LEDGER_RECORDS_MAX: usize = 1_000_000;
 

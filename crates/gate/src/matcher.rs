@@ -187,9 +187,10 @@ impl Matcher {
             Matcher::Tags(all) => all.iter().all(|tag| tags.contains(tag)),
             Matcher::AnyTag(any) => any.iter().any(|tag| tags.contains(tag)),
             Matcher::Labels(all) => all.iter().all(|label| subject.session.has_label(label)),
-            Matcher::Value(path, patterns) => {
-                path.any(subject.payload, |value| value_matches(value, patterns))
-            }
+            Matcher::Value(path, patterns) => match path.text(subject.payload) {
+                Some(text) => patterns.matches(text),
+                None => path.any(subject.payload, |value| value_matches(value, patterns)),
+            },
             Matcher::All(all) => {
                 for matcher in all {
                     if !matcher.matches(subject)? {
@@ -270,7 +271,7 @@ fn value_matches(value: &crate::json::Json, patterns: &Patterns) -> bool {
     match value {
         Json::String(text) => patterns.matches(text),
         Json::Bool(value) => patterns.matches(if *value { "true" } else { "false" }),
-        Json::Number(number) => patterns.matches(&number.literal()),
+        Json::Number(number) => number.with_literal(|literal| patterns.matches(literal)),
         Json::Null | Json::Array(_) | Json::Object(_) => false,
     }
 }

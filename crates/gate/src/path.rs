@@ -72,6 +72,9 @@ impl Path {
                 .is_some_and(|call| any_below(&call.arguments, &self.steps, &mut f)),
             Root::Payload => match self.steps.as_slice() {
                 [] => false,
+                [Step::Key(field), rest @ ..] if &**field == "result" => {
+                    any_of_result(payload, rest, &mut f)
+                }
                 [Step::Key(field), rest @ ..] => {
                     field_of(payload, field).is_some_and(|value| any_below(&value, rest, &mut f))
                 }
@@ -79,6 +82,25 @@ impl Path {
                     field_of(payload, field).is_some_and(|value| any_below(&value, rest, &mut f))
                 }),
             },
+        }
+    }
+
+    /// The text at this path, where it is a field that a payload holds as a text of its own; found
+    /// without building anything.
+    pub(crate) fn text<'a>(&self, payload: &'a Payload) -> Option<&'a str> {
+        let (Root::Payload, [Step::Key(field)]) = (self.root, self.steps.as_slice()) else {
+            return None;
+        };
+        let (tool, model) = (payload.tool_call(), payload.model_call());
+        match &**field {
+            "tool" => tool.map(|call| &*call.tool),
+            "server" => tool.and_then(|call| call.server.as_deref()),
+            "call_id" => match tool {
+                Some(call) => call.call_id.as_deref(),
+                None => model.and_then(|call| call.call_id.as_deref()),
+            },
+            "provider" => model.and_then(|call| call.provider.as_deref()),
+            _ => None,
         }
     }
 
@@ -149,6 +171,28 @@ pub fn any_below(value: &Json, steps: &[Step], f: &mut impl FnMut(&Json) -> bool
             .is_some_and(|value| any_below(value, rest, f)),
         (Json::Array(items), Step::Any) => items.iter().any(|value| any_below(value, rest, f)),
         (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_), _) => false,
+    }
+}
+
+/// As [`any_below`], for the result of a tool call, whose content is looked at where it is.
+fn any_of_result(payload: &Payload, steps: &[Step], f: &mut impl FnMut(&Json) -> bool) -> bool {
+    let Some(result) = payload.tool_result() else {
+        return field_of(payload, "result").is_some_and(|value| any_below(&value, steps, f));
+    };
+    match steps {
+        [Step::Key(field), rest @ ..] if &**field == "content" => {
+            any_below(&result.content, rest, f)
+        }
+        [Step::Key(field), rest @ ..] if &**field == "ok" => {
+            any_below(&Json::Bool(result.ok), rest, f)
+        }
+        [Step::Key(field), rest @ ..] if &**field == "executed" => {
+            any_below(&Json::Bool(result.executed), rest, f)
+        }
+        _ => {
+            let (ok, executed) = (result.ok, result.executed);
+            any_below(&result_json(ok, &result.content, &result.error, executed), steps, f)
+        }
     }
 }
 
@@ -265,7 +309,7 @@ pub(crate) fn failure_json(failure: &Failure) -> Json {
 mod tests {
     use super::{Path, PathError};
     use crate::json::Json;
-    use crate::payload::{Payload, ToolCall};
+    use crate::payload::{Payload, ToolCall, ToolOutcome, ToolResult};
 
     fn values(path: &str, payload: &Payload) -> Vec<String> {
         let mut found = Vec::new();
@@ -289,6 +333,17 @@ mod tests {
         assert_eq!(values("payload.tool", &payload), ["\"t\""]);
         assert_eq!(values("payload.arguments.path", &payload), ["\"a\""]);
         assert_eq!(values("args.none.at.all", &payload), [""; 0]);
+        assert_eq!(values("payload.result.ok", &payload), [""; 0]);
+    }
+
+    #[test]
+    fn paths_reach_into_results() {
+        let result = ToolResult::success(Json::read(br#"{"rows":[1,2]}"#).unwrap());
+        let payload = Payload::from(ToolOutcome { call: ToolCall::default().into(), result });
+        assert_eq!(values("payload.result.content.rows.*", &payload), ["1", "2"]);
+        assert_eq!(values("payload.result.ok", &payload), ["true"]);
+        assert_eq!(values("payload.result.*", &payload).len(), 4);
+        assert_eq!(values("payload.result.error", &payload), ["null"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::clock::Timestamp;
 use crate::event::{Event, EventId};
+use crate::limits::ABANDONED_CALLS_MAX;
 use crate::payload::Payload;
 use crate::record::ShownArguments;
 use crate::state::CallKey;
@@ -43,7 +44,7 @@ impl Permit {
     /// Uses the permit up where a host performs the effect and tells of it by an event of its own
     /// ([`crate::Gate::judge`]). What was reserved stays leased until then.
     pub fn hand_over(self) -> Payload {
-        self.ticket.release();
+        self.ticket.settle();
         self.payload
     }
 }
@@ -87,17 +88,20 @@ impl Ticket {
     }
 
     /// Takes the call out, to settle it.
-    pub(crate) fn settle(mut self) -> Option<Box<OpenCall>> {
-        self.call.take()
+    pub(crate) fn settle(mut self) {
+        self.call = None;
+    }
+
+    /// What the call had reserved is settled.
+    pub(crate) fn forget_key(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.key = None;
+        }
     }
 
     /// The call, while the ticket stays open.
     pub(crate) fn call(&self) -> Option<&OpenCall> {
         self.call.as_deref()
-    }
-
-    fn release(mut self) {
-        self.call = None;
     }
 }
 
@@ -128,7 +132,10 @@ pub(crate) struct Abandoned {
 impl Abandoned {
     fn push(&self, call: OpenCall) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.push_back(call);
+        // So many wait only while no ledger writes, and then they are refusals.
+        if calls.len() < ABANDONED_CALLS_MAX {
+            calls.push_back(call);
+        }
         self.any.store(true, Ordering::Release);
     }
 

@@ -3,6 +3,8 @@
 //! An answer is a sequence of deltas, because that is how providers answer; a client that has the
 //! whole reply at once gives it in one. Deltas are not shown to anybody before the reply is whole and
 //! judged: `post_model` hooks see a reply, not pieces of one.
+//!
+//! How long an answer may take is the client's to bound: it knows its provider.
 
 use crate::model::ModelRequest;
 use tollgate_gate::{Code, Soon, Usage};
@@ -38,7 +40,7 @@ pub enum Delta {
     Call {
         /// Which call of the reply.
         index: usize,
-        /// Its id, once.
+        /// Its id, once. A client whose provider gives none makes one.
         id: Option<String>,
         /// The tool, once.
         tool: Option<String>,
@@ -76,6 +78,15 @@ pub enum ModelError {
     /// The answer broke off.
     #[error("the model's answer broke off: {0}")]
     Interrupted(String),
+    /// The answer reached the provider's limit of tokens before its end.
+    #[error("the model's answer was cut at the limit of tokens")]
+    CutOff,
+    /// The provider itself holds the answer back.
+    #[error("the model's provider holds its answer back: {0}")]
+    Filtered(String),
+    /// The client itself failed.
+    #[error("the model's client panicked: {0}")]
+    Panicked(String),
     /// A script has no more turns.
     #[error("the script has {turns} turns, and all have been used")]
     ScriptEnded {
@@ -95,6 +106,9 @@ impl ModelError {
             ModelError::Rejected(_) => "model_rejected",
             ModelError::Malformed(_) => "model_malformed",
             ModelError::Interrupted(_) => "model_interrupted",
+            ModelError::CutOff => "model_cut_off",
+            ModelError::Filtered(_) => "model_filtered",
+            ModelError::Panicked(_) => "model_client_panicked",
             ModelError::ScriptEnded { .. } => "model_script_ended",
         })
     }

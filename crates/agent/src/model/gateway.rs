@@ -6,14 +6,16 @@
 use crate::actor::Actor;
 use crate::limits::{ERROR_BYTES_MAX, REPLY_BYTES_MAX, REPLY_CALLS_MAX};
 use crate::model::{Delta, Message, ModelClient, ModelError, ModelRequest, Reply, RequestedCall};
+use crate::panics::caught;
 use crate::registry::{Declaration, failure};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tollgate_gate::limits::NAME_BYTES_MAX;
 use tollgate_gate::payload::ModelCall;
 use tollgate_gate::text::cut;
 use tollgate_gate::{
-    Aborted, Code, Failure, Json, ModelResult, Name, Passage, Payload, Performed, Permit, Settled,
-    Ticket, Usage,
+    Aborted, Code, Failure, Json, ModelResult, Name, Object, Passage, Payload, Performed, Permit,
+    Settled, Ticket, Usage,
 };
 
 /// Calls models for one actor.
@@ -21,6 +23,8 @@ pub struct ModelGateway {
     client: Arc<dyn ModelClient>,
     model: Name,
     actor: Actor,
+    /// Further members of every request.
+    extra: Object,
     used: Mutex<Usage>,
 }
 
@@ -42,7 +46,21 @@ impl ModelGateway {
         model: impl Into<Name>,
         actor: &Actor,
     ) -> ModelGateway {
-        ModelGateway { client, model: model.into(), actor: actor.clone(), used: Mutex::default() }
+        ModelGateway {
+            client,
+            model: model.into(),
+            actor: actor.clone(),
+            extra: Object::new(),
+            used: Mutex::default(),
+        }
+    }
+
+    /// Sets further members of every request: a temperature, a limit of tokens. Hooks see them and
+    /// may rewrite them.
+    #[must_use]
+    pub fn with_extra(mut self, extra: Object) -> ModelGateway {
+        self.extra = extra;
+        self
     }
 
     /// What all calls have used.
@@ -56,6 +74,7 @@ impl ModelGateway {
             model: Name::clone(&self.model),
             messages: messages.to_vec(),
             tools: tools.iter().map(|tool| tool.to_json()).collect(),
+            extra: self.extra.clone(),
         };
         let call = ModelCall {
             provider: Some(self.client.provider().into()),
@@ -63,8 +82,10 @@ impl ModelGateway {
             ..ModelCall::default()
         };
         let gate = self.actor.gate();
-        let event = self.actor.event(Payload::PreModel(call));
-        let settled = match gate.decide(event).await.passage {
+        let event = self.actor.event(Payload::PreModel(call.into()));
+        let ruling = gate.decide(event).await;
+        self.actor.note_decision(&ruling.decision);
+        let settled = match ruling.passage {
             Passage::Closed(closed) => gate.settle_closed(closed).await,
             Passage::Open(permit) => match self.perform_unless_ended(permit).await {
                 Some((ticket, result)) => gate.settle(ticket, Performed::Model(result)).await,
@@ -99,7 +120,8 @@ impl ModelGateway {
             }
         };
         let mut gathered = Gathered::default();
-        let outcome = self.gather(request, &mut gathered).await;
+        let outcome = caught(|| self.gather(request, &mut gathered)).await;
+        let outcome = outcome.unwrap_or_else(|panic| Err(ModelError::Panicked(panic)));
         let usage = gathered.usage;
         self.count(usage);
         match outcome.and_then(|()| gathered.finish()) {
@@ -146,8 +168,7 @@ impl ModelGateway {
                 (Err(result.error.unwrap_or(failed)), result.usage)
             }
         };
-        let aborted = settled.aborted.or_else(|| self.actor.aborted().map(Arc::unwrap_or_clone));
-        ModelAnswer { reply, usage, aborted }
+        ModelAnswer { reply, usage, aborted: self.actor.ended() }
     }
 
     fn reply_of(&self, result: &ModelResult) -> Result<Reply, Failure> {
@@ -171,7 +192,7 @@ impl ModelGateway {
         ModelAnswer {
             reply: Err(failure(&self.model, Code::SessionAborted, message)),
             usage: Usage::default(),
-            aborted: self.actor.aborted().map(Arc::unwrap_or_clone),
+            aborted: self.actor.ended(),
         }
     }
 }
@@ -239,8 +260,11 @@ impl GatheredCall {
     /// Arguments that are no JSON stay what they are, a text: the tool's check then refuses them,
     /// and the model is told.
     fn finish(self) -> Result<RequestedCall, ModelError> {
-        if self.tool.is_empty() {
-            return Err(ModelError::Malformed("a tool call without a tool".into()));
+        for (what, name) in [("id", &self.id), ("tool", &self.tool)] {
+            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+                let cause = format!("a tool call's {what} must have 1 to {NAME_BYTES_MAX} bytes");
+                return Err(ModelError::Malformed(cause));
+            }
         }
         let arguments = if self.arguments.trim().is_empty() {
             Json::Object(Default::default())

@@ -89,6 +89,9 @@ impl Workspace {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let place = Place::below(path)?;
         let (parent, name) = place.split()?;
+        if text.len() > FILE_BYTES_MAX {
+            return Err(WorkspaceError::TooLarge { path: path.to_owned() });
+        }
         let directory = self.make_directories(&parent)?;
         let mode = match kind_at(&directory, name) {
             Ok((FileType::RegularFile, mode)) => mode,

@@ -24,7 +24,7 @@ pub use tools::workspace_tools;
 use crate::limits::{FILE_BYTES_MAX, LIST_SCAN_MAX, PATH_BYTES_MAX, PATH_DEPTH_MAX};
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -151,6 +151,13 @@ impl Workspace {
     /// Where it was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A path by which a program can be started in the directory that was opened, whatever stands at
+    /// its path by now; where the system has no such path, the path.
+    fn start_path(&self) -> PathBuf {
+        let opened = PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()));
+        if opened.is_dir() { opened } else { self.path.clone() }
     }
 
     /// Opens a directory in it.

@@ -59,6 +59,7 @@ fn swapping_a_directory_for_a_link_gains_nothing() {
             std::fs::create_dir(root.join("d")).unwrap();
         }
         std::fs::write(outside.path().join("d/f"), "outside").unwrap();
+        std::fs::write(outside.path().join("d/only-outside"), "").unwrap();
         std::fs::write(dir.path().join("d/f"), "inside").unwrap();
         symlink(outside.path().join("d"), dir.path().join("link")).unwrap();
         let stop = AtomicBool::new(false);
@@ -71,7 +72,7 @@ fn swapping_a_directory_for_a_link_gains_nothing() {
                 }
             });
             let end = Instant::now() + Duration::from_millis(400);
-            let (mut inside, mut refused) = (0, 0);
+            let (mut inside, mut refused, mut made) = (0, 0, 0);
             // Until the attack was met in both of its states, and for a while at least.
             while Instant::now() < end || inside == 0 || refused == 0 {
                 match workspace.read("d/f") {
@@ -81,10 +82,14 @@ fn swapping_a_directory_for_a_link_gains_nothing() {
                     }
                     Err(_) => refused += 1,
                 }
+                if let Ok(entries) = workspace.list("d") {
+                    assert!(entries.iter().all(|entry| entry.name != "only-outside"));
+                }
                 let _ = workspace.write("d/f", "inside");
                 let _ = workspace.edit("d/f", "outside", "changed");
-                let _ = workspace.write("d/new/g", "inside");
-                let _ = workspace.delete("d/new/g");
+                made += 1;
+                let _ = workspace.write(&format!("d/new-{made}/g"), "inside");
+                let _ = workspace.delete(&format!("d/new-{made}/g"));
                 if Instant::now() > end + Duration::from_secs(20) {
                     break;
                 }
@@ -93,6 +98,6 @@ fn swapping_a_directory_for_a_link_gains_nothing() {
             assert!(inside > 0 && refused > 0, "inside {inside}, refused {refused}");
         });
         assert_eq!(std::fs::read_to_string(outside.path().join("d/f")).unwrap(), "outside");
-        assert_eq!(std::fs::read_dir(outside.path().join("d")).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(outside.path().join("d")).unwrap().count(), 2);
     });
 }

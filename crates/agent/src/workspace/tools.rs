@@ -104,7 +104,7 @@ fn run_test(workspace: Arc<Workspace>, test: TestCommand) -> Result<Tool, Declar
     let test = Arc::new(test);
     let handler = asynchronous(move |_| {
         let (workspace, test) = (Arc::clone(&workspace), Arc::clone(&test));
-        Box::pin(async move { test.run(workspace.path()).await })
+        Box::pin(async move { test.run(&workspace.start_path()).await })
     });
     Tool::new(declaration, handler)
 }

@@ -63,8 +63,8 @@ async fn argument_rewrite_clamps_listing() {
     assert_eq!(lines.next(), Some("(7 more are not shown)"));
     assert!(!text.contains("note_10.md") && text.contains("note_09.md"));
     let record = &rig.decisions(EventKind::PreTool)[0];
-    assert_eq!(record.asked.as_ref().unwrap().get("max_entries"), Some(&Json::from(100)));
-    assert_eq!(record.ran.as_ref().unwrap().get("max_entries"), Some(&Json::from(10)));
+    assert_eq!(record.arguments.asked.as_ref().unwrap().get("max_entries"), Some(&Json::from(100)));
+    assert_eq!(record.arguments.ran.as_ref().unwrap().get("max_entries"), Some(&Json::from(10)));
 }
 
 #[tokio::test]

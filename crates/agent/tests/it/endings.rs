@@ -60,6 +60,8 @@ async fn the_eleventh_model_call_ends_the_session_and_the_loop() {
     let run = agent.run("work for ever").await;
     let Ended::Aborted(aborted) = run.ended else { panic!("{:?}", run.ended) };
     assert_eq!(aborted.code, Code::from("COST_LIMIT"));
+    assert_eq!(&*aborted.reason, "model call count exceeded its limit");
+    assert_eq!(aborted.hook.as_deref(), Some("cost-guard"));
     assert_eq!(run.turns, 11);
     let told = kinds_told(&ledger);
     assert_eq!(told.iter().filter(|kind| **kind == EventKind::PreModel).count(), 11);

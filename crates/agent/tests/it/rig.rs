@@ -8,8 +8,8 @@ use tollgate_agent::{
     ToolRegistry, Workspace, asynchronous, blocking, workspace_tools,
 };
 use tollgate_gate::{
-    EventKind, Gate, Hook, Json, KindSet, ManualClock, Matcher, MemoryLedger, Object, Opinion,
-    Record, RecordKind, Roles, Session, Timestamp, ToolCall, inline,
+    Clock, EventKind, Gate, Hook, Json, KindSet, ManualClock, Matcher, MemoryLedger, Object,
+    Opinion, Record, RecordKind, Roles, Session, Soon, Timestamp, ToolCall, inline,
 };
 
 pub(crate) const SECRET_LINE: &str = "TOKEN = \"tok-42\"  # SECRET";
@@ -66,9 +66,30 @@ pub(crate) fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(Timestamp::parse("2026-11-30").unwrap()))
 }
 
+/// A clock that really waits, for hooks that answer later.
+pub(crate) struct RealClock(pub(crate) std::time::Instant);
+
+impl Clock for RealClock {
+    fn now(&self) -> Timestamp {
+        let nanos = u64::try_from(self.0.elapsed().as_nanos()).unwrap();
+        Timestamp::from_nanos(nanos)
+    }
+
+    fn sleep(&self, time: std::time::Duration) -> Soon<'static, ()> {
+        Soon::later(tokio::time::sleep(time))
+    }
+}
+
 pub(crate) fn gate(hooks: impl IntoIterator<Item = Hook>) -> (Arc<Gate>, Arc<MemoryLedger>) {
+    gate_by(clock(), hooks)
+}
+
+pub(crate) fn gate_by(
+    clock: Arc<dyn Clock>,
+    hooks: impl IntoIterator<Item = Hook>,
+) -> (Arc<Gate>, Arc<MemoryLedger>) {
     let ledger = Arc::new(MemoryLedger::new());
-    let gate = Gate::builder(clock()).ledger(Arc::clone(&ledger) as _).hooks(hooks).build();
+    let gate = Gate::builder(clock).ledger(Arc::clone(&ledger) as _).hooks(hooks).build();
     (Arc::new(gate.unwrap()), ledger)
 }
 

@@ -68,11 +68,11 @@ async fn a_test_that_passes_says_so() {
 #[tokio::test]
 async fn a_test_that_runs_out_of_time_is_killed_with_its_group() {
     let mut command = shell("sleep 300 & echo $! > child; echo $$ > leader; wait");
-    command.timeout_ms = 300;
+    command.timeout_ms = 1500;
     let rig = rig(command);
     let result = run(&rig).await;
     assert_eq!(result.content.get("passed"), Some(&Json::Bool(false)));
-    assert_eq!(result.content.get("timed_out_after_ms"), Some(&Json::from(300)));
+    assert_eq!(result.content.get("timed_out_after_ms"), Some(&Json::from(1500)));
     assert_eq!(result.content.get("signal"), Some(&Json::from(9)));
     assert!(is_gone(&rig.dir.path().join("leader")));
     assert!(is_gone(&rig.dir.path().join("child")));

@@ -7,6 +7,7 @@ use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
 use crate::gate::settle::ModelResult;
+use crate::hook::Hook;
 use crate::kind::{EventKind, Phase};
 use crate::payload::{Failure, Payload, ToolResult};
 use crate::permit::{OpenCall, Permit, Ticket};
@@ -79,12 +80,20 @@ impl Finding {
     pub(super) fn goes_through(&self) -> bool {
         self.verdict == Verdict::Allow
     }
-}
 
-impl From<&Exceeded> for Finding {
-    fn from(exceeded: &Exceeded) -> Finding {
+    /// A claim that could not be reserved, in the words of its hook where it has its own. The
+    /// limit's words then are for the person.
+    fn exceeded(exceeded: &Exceeded, claimant: Option<&Hook>) -> Finding {
+        let mut refusal = claimant.and_then(|hook| hook.handler.exceeded()).cloned();
+        let own = refusal.get_or_insert_default();
+        if own.reason.is_empty() {
+            own.reason = Arc::clone(&exceeded.reason);
+        } else if own.remedy.is_none() {
+            own.remedy = Some(Arc::clone(&exceeded.reason));
+        }
+        own.code.get_or_insert_with(|| exceeded.code.clone());
         let hook = Some(Name::clone(&exceeded.hook));
-        Finding::refuse(exceeded.code.clone(), Arc::clone(&exceeded.reason), hook)
+        Finding { verdict: Verdict::Deny, hook, refusal, ..Finding::allow() }
     }
 }
 
@@ -178,7 +187,9 @@ impl Gate {
         match answer {
             Ok(Ok(())) => finding,
             Ok(Err(exceeded)) if finding.goes_through() => {
-                let denied = Finding::from(&exceeded);
+                let claimant = chain.claims.iter().find(|(_, claim)| claim.hook == exceeded.hook);
+                let denied =
+                    Finding::exceeded(&exceeded, claimant.and_then(|(p, _)| chain.hook(*p)));
                 mark(chain, &exceeded.hook, &denied);
                 denied
             }
@@ -192,8 +203,9 @@ impl Gate {
     async fn look_at_dry_claims(&self, chain: &mut Chain<'_>) {
         for (entry, claim) in std::mem::take(&mut chain.dry_claims) {
             let answer = self.state.peek(std::slice::from_ref(&claim), chain.now).await;
+            let hook = chain.hook_of_entry(entry);
             if let (Ok(Err(exceeded)), Some(cast)) = (answer, chain.votes.get_mut(entry)) {
-                cast.vote = Finding::from(&exceeded).refusal.map(Vote::Deny);
+                cast.vote = Finding::exceeded(&exceeded, hook).refusal.map(Vote::Deny);
             }
         }
     }
@@ -210,23 +222,24 @@ impl Gate {
         let mode = ruleset.settings().mode;
         let dry = mode == Mode::DryRun;
         let would = dry.then_some(finding.verdict);
-        let mut key = decided.claimed.then(|| call_key(&event));
+        let key = decided.claimed.then(|| call_key(&event));
         let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
-        let shown = record.arguments.clone();
+        let mut ticket = self.ticket(&event, &decision, key, record.arguments.clone());
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
         {
-            if let Some(key) = key.take() {
+            if let Some(key) = ticket.call().and_then(|call| call.key.as_ref()) {
                 // Nothing ran: what was reserved is given back.
-                let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
+                let _ = self.state.settle(key, &Default::default(), self.clock.now()).await;
             }
+            ticket.forget_key();
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
-        self.ruling(event, decision, key, shown)
+        Gate::ruling(decision, ticket)
     }
 
     /// What a decision does to its session: an abort, labels.
@@ -303,13 +316,15 @@ impl Gate {
     }
 
     /// `key`: under which the call has reserved something.
-    fn ruling(
+    /// The ticket of a decision: there before the decision is recorded, so that a decision which is
+    /// cancelled on its way still has an outcome.
+    fn ticket(
         &self,
-        event: Event,
-        decision: Decision,
+        event: &Event,
+        decision: &Decision,
         key: Option<CallKey>,
         shown: ShownArguments,
-    ) -> Ruling {
+    ) -> Ticket {
         let is_call = event.kind().phase() == Phase::Before;
         let call = is_call.then(|| OpenCall {
             payload: decision.payload.clone(),
@@ -318,9 +333,12 @@ impl Gate {
             shown,
             since: decision.at,
             may_have_run: false,
-            event,
+            event: event.clone(),
         });
-        let ticket = Ticket::new(call, &self.abandoned);
+        Ticket::new(call, &self.abandoned)
+    }
+
+    fn ruling(decision: Decision, ticket: Ticket) -> Ruling {
         let passage = if decision.goes_through() {
             Passage::Open(Permit::new(decision.payload.clone(), ticket))
         } else {
@@ -348,7 +366,8 @@ impl Gate {
         let decision = self.decision(ruleset, &event, decided, Finding::allow(), None);
         let decision = unrecorded(decision, &event);
         let shown = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
-        self.ruling(event, decision, None, shown)
+        let ticket = self.ticket(&event, &decision, None, shown);
+        Gate::ruling(decision, ticket)
     }
 
     async fn refuse_without_state(
@@ -374,10 +393,10 @@ impl Gate {
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
         let record = self.decision_record(&event, session, &decision, &[]);
-        let shown = record.arguments.clone();
+        let ticket = self.ticket(&event, &decision, None, record.arguments.clone());
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;
-        self.ruling(event, decision, None, shown)
+        Gate::ruling(decision, ticket)
     }
 }
 

@@ -136,7 +136,7 @@ impl Gate {
             // Until it is recorded it stays a ticket, which goes back into the list when dropped.
             let ticket = Ticket::new(Some(call), &self.abandoned);
             self.settle_unknown(&ticket).await?;
-            drop(ticket.settle());
+            ticket.settle();
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::json::{Json, Object};
 use crate::kind::Phase;
 use crate::ledger::LedgerError;
 use crate::payload::{Failure, ModelOutcome, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
-use crate::permit::{OpenCall, Ticket};
+use crate::permit::Ticket;
 use crate::record::{Record, RecordKind, ShownArguments};
 use crate::ruleset::{Mode, Ruleset};
 use crate::session::Session;
@@ -83,6 +83,9 @@ struct Ended {
     aborted: Option<Aborted>,
     /// Whether the runtime says that it never came to a decision.
     is_unjudged: bool,
+    /// Stays open until the outcome is recorded: if that fails or is cancelled, the call counts as
+    /// dropped, and its outcome is recorded as soon as that is possible.
+    ticket: Option<Ticket>,
 }
 
 impl Ended {
@@ -96,6 +99,22 @@ impl Ended {
             handler_us: None,
             aborted: None,
             is_unjudged: false,
+            ticket: None,
+        }
+    }
+
+    /// Its claims are settled.
+    fn claims_are_settled(&mut self) {
+        self.key = None;
+        if let Some(ticket) = &mut self.ticket {
+            ticket.forget_key();
+        }
+    }
+
+    /// Its outcome is recorded.
+    fn is_recorded(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.settle();
         }
     }
 }
@@ -103,18 +122,12 @@ impl Ended {
 impl Gate {
     /// Settles a call that took place.
     pub async fn settle(&self, ticket: Ticket, performed: Performed) -> Settled {
-        match ticket.settle() {
-            Some(call) => self.settle_call(*call, performed, None).await,
-            None => Settled { performed, aborted: None, decision: None },
-        }
+        self.settle_call(ticket, performed, None).await
     }
 
     /// Settles a call that did not take place.
     pub async fn settle_closed(&self, closed: Closed) -> Settled {
         let Closed { performed, aborted, ticket } = closed;
-        let Some(call) = ticket.settle() else {
-            return Settled { performed, aborted: None, decision: None };
-        };
         let failure = match &performed {
             Performed::Tool(result) => result.error.as_ref(),
             Performed::Model(result) => result.error.as_ref(),
@@ -124,7 +137,7 @@ impl Gate {
             reason: failure.map(|failure| Arc::clone(&failure.message)).unwrap_or_default(),
             hook: None,
         });
-        self.settle_call(*call, performed, aborted).await
+        self.settle_call(ticket, performed, aborted).await
     }
 
     /// Settles a tool call that never came to a decision: an unknown tool, invalid arguments.
@@ -176,36 +189,42 @@ impl Gate {
 
     async fn settle_call(
         &self,
-        call: OpenCall,
+        ticket: Ticket,
         performed: Performed,
         aborted: Option<Aborted>,
     ) -> Settled {
+        let Some(call) = ticket.call() else {
+            return Settled { performed, aborted: None, decision: None };
+        };
         let now = self.clock.now();
         let payload = after_payload(&call.payload, performed);
         let mut event = Event::new(Arc::clone(&call.event.session), payload, now);
         event.tags.clone_from(&call.event.tags);
         let handler_us = u64::try_from(now.since(call.since).as_micros()).ok();
+        let decision = Some(call.decision.clone());
+        let (shown, key) = (call.shown.clone(), call.key.clone());
         self.settle_ended(Ended {
             event,
-            decision: Some(call.decision),
-            shown: call.shown,
-            key: call.key,
+            decision,
+            shown,
+            key,
             handler_us,
             aborted,
             is_unjudged: false,
+            ticket: Some(ticket),
         })
         .await
     }
 
-    async fn settle_ended(&self, ended: Ended) -> Settled {
+    async fn settle_ended(&self, mut ended: Ended) -> Settled {
         let ruleset = self.ruleset();
         let original = performed_of(&ended.event.payload);
         let caught_up = self.catch_up().await;
         if ruleset.settings().mode == Mode::Off {
-            self.end_while_off(&ended, &ruleset).await;
+            self.end_while_off(&mut ended, &ruleset).await;
             return Settled { performed: original, aborted: ended.aborted, decision: None };
         }
-        let session = self.account(&ended, &ruleset).await;
+        let session = self.account(&mut ended, &ruleset).await;
         let started = self.clock.now();
         let mut chain = Chain::new(&ruleset, &*self.clock, &ended.event, &session, started);
         chain.run().await;
@@ -225,6 +244,9 @@ impl Gate {
         let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
         let record = self.outcome_record(&ended, &session, &decision, &labels);
         let recorded = self.ledger.append(record, OUTCOME_DURABILITY).await;
+        if recorded.is_ok() {
+            ended.is_recorded();
+        }
         if (recorded.is_err() || caught_up.is_err()) && self.closes_without_ledger(&ruleset) {
             let reason = "what came back could not be recorded";
             let refusal = Finding::refuse(Code::LedgerUnavailable, reason, None);
@@ -242,11 +264,12 @@ impl Gate {
 
     /// A call that was decided while the gate was on and ends while it is off: nothing is looked at,
     /// but what it reserved is settled and its decision gets its outcome.
-    async fn end_while_off(&self, ended: &Ended, ruleset: &Ruleset) {
+    async fn end_while_off(&self, ended: &mut Ended, ruleset: &Ruleset) {
         let (executed, ok, usage) = ending_of(&ended.event.payload);
         if let Some(key) = &ended.key {
             let settlement = Settlement { executed, ok, usage };
             let _ = self.state.settle(key, &settlement, self.clock.now()).await;
+            ended.claims_are_settled();
         }
         if ended.decision.is_some() {
             let (id, payload) = (ended.event.id.clone(), ended.event.payload.clone());
@@ -254,7 +277,9 @@ impl Gate {
             let session = crate::state::SessionView::default();
             let record = self.outcome_record(ended, &session, &decision, &[]);
             // Off means that nothing closes, so a ledger that fails does not either.
-            let _ = self.ledger.append(record, OUTCOME_DURABILITY).await;
+            if self.ledger.append(record, OUTCOME_DURABILITY).await.is_ok() {
+                ended.is_recorded();
+            }
         }
     }
 
@@ -264,14 +289,15 @@ impl Gate {
     }
 
     /// Settles claims and counts, then shows the session as the after-chain is to see it.
-    async fn account(&self, ended: &Ended, ruleset: &Ruleset) -> crate::state::SessionView {
-        let payload = &ended.event.payload;
-        let (executed, ok, usage) = ending_of(payload);
+    async fn account(&self, ended: &mut Ended, ruleset: &Ruleset) -> crate::state::SessionView {
+        let (executed, ok, usage) = ending_of(&ended.event.payload);
         if let Some(key) = &ended.key {
             let settlement = Settlement { executed, ok, usage };
             // A reservation that cannot be settled frees itself when its lease ends.
             let _ = self.state.settle(key, &settlement, self.clock.now()).await;
+            ended.claims_are_settled();
         }
+        let payload = &ended.event.payload;
         let mut count = Counters::of_usage(&usage);
         if payload.tool_call().is_some() {
             count.tool_calls_executed = u64::from(executed);

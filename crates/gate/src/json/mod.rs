@@ -13,7 +13,7 @@ mod tests;
 pub use read::{ReadError, ReadFault};
 
 use std::cmp::Ordering;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A JSON value.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -382,6 +382,21 @@ impl Number {
         }
     }
 
+    /// Gives the literal to `f` without allocating for it.
+    pub(crate) fn with_literal<T>(&self, f: impl FnOnce(&str) -> T) -> T {
+        let mut short = ShortText::default();
+        let written = match &self.0 {
+            Repr::Text(text) => return f(text),
+            Repr::Int(value) => write!(short, "{value}"),
+            Repr::UInt(value) => write!(short, "{value}"),
+            Repr::Float(value) => write!(short, "{value:?}"),
+        };
+        match (written, short.text()) {
+            (Ok(()), Some(text)) => f(text),
+            (Ok(()) | Err(_), _) => f(&self.literal()),
+        }
+    }
+
     /// Orders by value: exact between integers, as floats otherwise; `None` only when a float
     /// comparison has no answer, which security-relevant callers must treat as refused.
     pub fn compare(&self, other: &Number) -> Option<Ordering> {
@@ -398,6 +413,29 @@ impl Number {
             Repr::Float(_) => None,
             Repr::Text(text) => text.parse().ok(),
         }
+    }
+}
+
+/// Room for the literal of any integer or float: the longest is `-2.2250738585072014e-308`.
+#[derive(Default)]
+struct ShortText {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl ShortText {
+    fn text(&self) -> Option<&str> {
+        self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+}
+
+impl fmt::Write for ShortText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.len + text.len();
+        let place = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
     }
 }
 

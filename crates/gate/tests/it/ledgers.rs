@@ -134,6 +134,97 @@ fn a_result_that_cannot_be_recorded_is_withheld() {
 }
 
 #[test]
+fn an_outcome_that_could_not_be_written_is_written_once_the_ledger_is_back() {
+    for durability in [Durability::BeforeEffect, Durability::Buffered] {
+        let (rig, ledger) = breakable([], durability);
+        let Passage::Open(permit) = rig.decide(call("t", "{}")).passage else { panic!() };
+        let (_, ticket) = permit.redeem();
+        ledger.broken.store(true, Ordering::Relaxed);
+        let performed = Performed::Tool(ToolResult::success("plain"));
+        drop(block_on(rig.gate.settle(ticket, performed)));
+        ledger.broken.store(false, Ordering::Relaxed);
+        rig.run(call("t", "{}"));
+        let records = ledger.records.lock().unwrap();
+        let outcomes = records.iter().filter(|(record, _)| record.kind == RecordKind::Outcome);
+        assert_eq!(outcomes.count(), 2);
+    }
+}
+
+#[test]
+fn a_settling_that_is_cancelled_leaves_an_outcome_all_the_same() {
+    let never = tollgate_gate::asynchronous(|_| {
+        Box::pin(async {
+            std::future::pending::<()>().await;
+            Ok(Opinion::none())
+        })
+    });
+    let slow = tollgate_gate::Hook::new("slow", EventKind::PostTool, Roles::WATCH, never);
+    let rig = Rig::of([slow]);
+    let Passage::Open(permit) = rig.decide(call("t", "{}")).passage else { panic!() };
+    let (_, ticket) = permit.redeem();
+    {
+        use std::future::Future as _;
+        let performed = Performed::Tool(ToolResult::success("plain"));
+        let mut settling = std::pin::pin!(rig.gate.settle(ticket, performed));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(settling.as_mut().poll(&mut cx).is_pending());
+    }
+    block_on(rig.gate.flush()).unwrap();
+    let outcomes = rig.records(RecordKind::Outcome);
+    assert_eq!(outcomes.len(), 1);
+    assert!(outcomes[0].is_unknown_outcome());
+}
+
+/// A ledger that takes its time: each record is there at once, the answer comes a poll later.
+#[derive(Default)]
+struct Slow(tollgate_gate::MemoryLedger);
+
+impl Ledger for Slow {
+    fn append(
+        &self,
+        record: Record,
+        durability: Durability,
+    ) -> tollgate_gate::Soon<'_, Result<(), tollgate_gate::LedgerError>> {
+        tollgate_gate::Soon::later(async move {
+            self.0.append(record, durability).await?;
+            let mut is_second = false;
+            std::future::poll_fn(move |cx| {
+                cx.waker().wake_by_ref();
+                match std::mem::replace(&mut is_second, true) {
+                    true => std::task::Poll::Ready(Ok(())),
+                    false => std::task::Poll::Pending,
+                }
+            })
+            .await
+        })
+    }
+}
+
+#[test]
+fn a_decision_that_is_cancelled_while_it_is_recorded_has_its_outcome_and_gives_back_its_place() {
+    use std::future::Future as _;
+    let once = judge("once", |_| {
+        let quota = Quota::Concurrency { max: 1 };
+        Opinion::claim(tollgate_gate::Claim { hook: "once".into(), key: "once".into(), quota })
+    });
+    let ledger = Arc::new(Slow::default());
+    let book = Arc::clone(&ledger);
+    let rig = Rig::with([once], |builder| builder.ledger(book));
+    block_on(rig.gate.flush()).unwrap();
+    {
+        let mut deciding = std::pin::pin!(rig.gate.decide(call("t", "{}")));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(deciding.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(is_open(&rig.decide(call("t", "{}"))), "its place is free again");
+    block_on(rig.gate.flush()).unwrap();
+    let records = ledger.0.records();
+    let decisions = records.iter().filter(|record| record.kind == RecordKind::Decision).count();
+    assert_eq!((decisions, outcomes(&records).len()), (2, 2));
+    assert!(outcomes(&records).iter().all(|outcome| outcome.executed == Some(false)));
+}
+
+#[test]
 fn buffered_goes_on_without_a_ledger() {
     let (rig, ledger) = breakable([], Durability::Buffered);
     ledger.broken.store(true, Ordering::Relaxed);

@@ -3,7 +3,12 @@
 //! Tests go through public doors only; what runs, what the model is given and what the ledger holds
 //! is what counts.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test whose ground is missing has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test whose ground is missing has failed"
+)]
 
 mod allocations;
 mod approvals;

@@ -1,0 +1,10 @@
+//! The language: policy text in, verdicts and problems out.
+
+mod decides;
+mod effects;
+mod layers;
+mod problems;
+mod replays;
+mod rig;
+mod schema;
+mod snapshots;
