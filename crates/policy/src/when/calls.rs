@@ -219,22 +219,19 @@ impl Checker<'_> {
 
 /// The call as it runs. Parts that are written out stand apart: they need no value of their own, and
 /// what is searched for is prepared once.
-fn call(function: Function, mut exprs: Vec<Expr>) -> Expr {
-    let part = match exprs.as_slice() {
-        [_, Expr::Text(part)] => part.clone(),
-        _ => return Expr::Call(function, exprs),
+fn call(function: Function, exprs: Vec<Expr>) -> Expr {
+    let [text, Expr::Text(part)] = exprs.as_slice() else {
+        return Expr::Call(function, exprs);
     };
-    let found = match function {
-        Function::StartsWith | Function::EndsWith => None,
-        Function::Contains => Lazy::checked(&part).ok(),
-        _ => return Expr::Call(function, exprs),
-    };
-    exprs.truncate(1);
-    let text = Box::new(exprs.pop().unwrap_or(Expr::Null));
-    match (function, found) {
-        (_, Some(part)) => Expr::Contains(text, part),
-        (Function::StartsWith, _) => Expr::Starts(text, part),
-        _ => Expr::Ends(text, part),
+    let text = Box::new(text.clone());
+    match function {
+        Function::StartsWith => Expr::Starts(text, part.clone()),
+        Function::EndsWith => Expr::Ends(text, part.clone()),
+        Function::Contains => match Lazy::checked(part) {
+            Ok(part) => Expr::Contains(text, part),
+            Err(_) => Expr::Call(function, exprs),
+        },
+        _ => Expr::Call(function, exprs),
     }
 }
 
