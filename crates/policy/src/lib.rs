@@ -27,12 +27,17 @@ mod lint;
 mod private;
 mod schema;
 
-pub use compile::effects::{CallEffects, EffectSource, Question, Tally, ToolFacts, Verb};
+pub use compile::effects::{
+    CallEffects, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
+};
 pub use diagnostic::{Diagnostic, Place, Report, Severity, Source, SourceId, Sources, Span};
 pub use explain::{Explanation, Fate, HookExplanation, explain};
-pub use layers::{Layer, LayerKind, LayerState, LayerStatus, Origin, Trust, TrustStore};
+pub use layers::{
+    Layer, LayerKind, LayerState, LayerStatus, Origin, Trust, TrustStore, project_layer,
+};
 pub use load::{
-    HookInfo, LoadFailure, LoadOptions, Loaded, PolicySettings, diagnose, load, load_text,
+    EffectsOf, HookInfo, LoadFailure, LoadOptions, Loaded, PolicySettings, diagnose, load,
+    load_text,
 };
 pub use private::PrivateError;
 pub use schema::policy_schema;

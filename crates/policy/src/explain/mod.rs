@@ -6,10 +6,12 @@
 //! explanation says so. Texts of the event are escaped and cut when shown.
 
 mod diff;
+mod exception;
 mod record;
 mod render;
 
 pub use diff::Change;
+pub use exception::{NoException, exception_for};
 
 use crate::compile::{self, build};
 use crate::judged;
