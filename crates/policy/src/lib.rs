@@ -15,12 +15,12 @@ pub mod diagnostic;
 pub mod layers;
 pub mod limits;
 pub mod load;
+pub mod private;
 pub mod snapshot;
 pub mod when;
 
 mod file;
 mod lint;
-mod private;
 mod schema;
 
 pub use compile::effects::{CallEffects, EffectSource, Question, Tally, ToolFacts, Verb};
