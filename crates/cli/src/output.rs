@@ -1,7 +1,21 @@
+//! Standard output: the answer as a whole, and its colour.
+//!
 //! Colour, or none: used on a terminal only, and never when `NO_COLOR` is set (no-color.org).
 
+use crate::exit::Failure;
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write as _};
+
+/// Writes a piece of the answer and sees that it is out. A reader that has gone away wants no more.
+pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::internal(format!("standard output cannot be written: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
 
 /// Whether standard output takes colour.
 #[derive(Debug, Clone, Copy)]

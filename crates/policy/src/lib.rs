@@ -17,6 +17,7 @@ pub mod explain;
 pub mod layers;
 pub mod limits;
 pub mod load;
+pub mod private;
 pub mod snapshot;
 pub mod suite;
 pub mod when;
@@ -24,7 +25,6 @@ pub mod when;
 mod file;
 mod judged;
 mod lint;
-mod private;
 mod schema;
 
 pub use compile::effects::{
