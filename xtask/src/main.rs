@@ -1,3 +1,36 @@
-//! The developers' menu.
+//! The developers' menu: everything one does to the tree itself, as plain Rust.
+//!
+//! Shell scripts and make files rot unseen; this is compiled, linted and tested like the rest.
+//! It runs cargo and reads files. It never touches the network by itself, installs nothing and
+//! writes only where a subcommand says so (`gen` and `bench --save`).
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "standard output is the answer of a program")]
+#![expect(clippy::print_stderr, reason = "standard error is for the person who started it")]
+
+use std::process::ExitCode;
+
+mod bench;
+mod check;
+mod generate;
+mod menu;
+mod outcome;
+mod step;
+mod tidy;
+mod workspace;
+
+use outcome::{Answer, Error};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match menu::run(&arguments) {
+        Ok(Answer::Done) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::from(match error {
+                Error::Usage(_) => 2,
+                Error::Start { .. } | Error::File { .. } | Error::Metadata(_) => 3,
+            })
+        }
+    }
+}

@@ -1,3 +1,55 @@
-//! The binary `tollgate`.
+//! The binary `tollgate`: reads its arguments, runs one command, ends with a documented code.
+//!
+//! Standard output is the answer, standard error is for people. Errors are reported here, once.
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "standard output is the answer")]
+#![expect(clippy::print_stderr, reason = "standard error is for people")]
+
+mod args;
+mod commands;
+mod demo;
+mod desk;
+mod exit;
+mod output;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use exit::{Exit, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let wanted = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            // Help that cannot be printed (a closed pipe) has nobody to tell.
+            let _ = error.print();
+            return if wanted { Exit::Done.into() } else { Exit::Usage.into() };
+        }
+    };
+    match std::panic::catch_unwind(|| run(arguments)) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(failure)) => {
+            eprintln!("{failure}");
+            failure.exit.into()
+        }
+        // The panic's own message has been printed.
+        Err(_) => Exit::Internal.into(),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<Exit, Failure> {
+    let globals = &arguments.globals;
+    match arguments.command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Init(arguments) => commands::init::run(globals, &arguments),
+        Command::Check(arguments) => commands::check::run(globals, &arguments),
+        Command::Decide(arguments) => commands::decide::run(globals, &arguments),
+        Command::Status(arguments) => commands::status::run(globals, &arguments),
+        Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
+        Command::Pause(arguments) => commands::pause::run(globals, &arguments),
+        Command::Trust(arguments) => commands::trust::run(globals, &arguments),
+        Command::Schema(arguments) => commands::schema::run(&arguments),
+    }
+}

@@ -1,1 +1,49 @@
-//! Under construction.
+//! What the gate must never lose: the ledger on disk; and the clock of the machine.
+//!
+//! The ledger is a folder of JSON Lines files that any text tool can read. [`FileLedger`] appends to
+//! it, several processes at once if need be; [`Book`] reads it back, strictly. Each line holds the
+//! hash of the line before it, so that a changed book shows.
+//!
+//! There is no service to start, no database and no async runtime on the way of a record. It runs on
+//! Unix systems only: it rests on their file permissions and locks.
+
+pub mod book;
+pub mod checkpoint;
+pub mod clock;
+pub mod hash;
+pub mod key;
+pub mod ledger;
+pub mod limits;
+pub mod line;
+pub mod memory;
+pub mod open_calls;
+pub mod proof;
+pub mod prune;
+pub mod verify;
+
+mod batch;
+mod disk;
+mod error;
+mod folder;
+mod head;
+mod recovery;
+mod segment;
+mod tree;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use book::{Book, BookError, Entries, Entry};
+pub use checkpoint::Checkpoint;
+pub use clock::SystemClock;
+pub use error::StoreError;
+pub use hash::HashValue;
+pub use key::{CheckpointKey, Handover, PublicKey};
+pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats, Signing};
+pub use line::{Line, LineFault};
+pub use memory::ChainedMemory;
+pub use open_calls::{OpenCalls, OpenCallsError};
+pub use proof::{ConsistencyProof, InclusionProof, ProofError};
+pub use prune::{PruneError, Tombstone, prune};
+pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

@@ -1,1 +1,27 @@
-//! Under construction.
+//! Governs what AI agents do: one policy, one gate, one ledger.
+//!
+//! This is the crate to add. It puts the gate, a policy and a ledger together and has no rule of its
+//! own: whoever needs a piece by itself finds it under [`gate`], [`policy`] and [`store`].
+//!
+//! Without a policy or hooks it refuses to open: a gate that nobody told anything would only look
+//! like one.
+
+pub mod places;
+pub mod switches;
+pub mod watch;
+
+mod open;
+
+pub use open::{Builder, OpenError, ReloadError, Tollgate};
+pub use places::{Places, PlacesError, PlacesLoadError};
+pub use switches::{Switch, Switches, SwitchesError};
+pub use watch::{Reloaded, Watch};
+
+pub use tollgate_gate as gate;
+pub use tollgate_policy as policy;
+pub use tollgate_store as store;
+
+/// The README's examples, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

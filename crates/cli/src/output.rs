@@ -1,0 +1,67 @@
+//! Standard output: the answer as a whole, and its colour.
+//!
+//! Colour, or none: used on a terminal only, and never when `NO_COLOR` is set (no-color.org).
+
+use crate::exit::Failure;
+use std::fmt;
+use std::io::{ErrorKind, IsTerminal, Write as _};
+
+/// Writes a piece of the answer and sees that it is out. A reader that has gone away wants no more.
+pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::internal(format!("standard output cannot be written: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Whether standard output takes colour.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    colour: bool,
+}
+
+/// Text in a style.
+pub(crate) struct Styled<'a> {
+    text: &'a str,
+    code: Option<&'static str>,
+}
+
+impl Style {
+    /// The style for standard output.
+    pub(crate) fn of_stdout() -> Style {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style { colour: !refused && std::io::stdout().is_terminal() }
+    }
+
+    fn with<'a>(self, text: &'a str, code: &'static str) -> Styled<'a> {
+        Styled { text, code: self.colour.then_some(code) }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> Styled<'_> {
+        self.with(text, "1")
+    }
+
+    pub(crate) fn dim(self, text: &str) -> Styled<'_> {
+        self.with(text, "2")
+    }
+
+    pub(crate) fn green(self, text: &str) -> Styled<'_> {
+        self.with(text, "32")
+    }
+
+    pub(crate) fn red(self, text: &str) -> Styled<'_> {
+        self.with(text, "31")
+    }
+}
+
+impl fmt::Display for Styled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => write!(f, "\u{1b}[{code}m{}\u{1b}[0m", self.text),
+            None => f.write_str(self.text),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `ask`: a question to people in the middle of a decision.
+//!
+//! Nothing is reserved while it is open. After a yes the whole chain runs again; the yes counts only
+//! if what it then asks is covered by what was agreed to, for the same call.
+
+use super::Gate;
+use super::decide::{Finding, resolve};
+use crate::approval::{ApprovalAnswer, ApprovalRequest};
+use crate::chain::Chain;
+use crate::code::Code;
+use crate::event::{Event, EventId, Name};
+use crate::json::Object;
+use crate::payload::Payload;
+use crate::record::RecordKind;
+use crate::ruleset::Ruleset;
+use crate::scrub::scrub_json;
+use crate::vote::Verdict;
+use crate::wire;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A yes, and to what it was given.
+pub(super) struct Agreed {
+    request: ApprovalRequest,
+    by: BTreeSet<Name>,
+}
+
+impl Agreed {
+    /// What holds after the chain ran again: the yes counts only for the call and the people that
+    /// were asked.
+    pub(super) fn resolve(self, chain: &Chain<'_>, ruleset: &Ruleset, event: &Event) -> Finding {
+        let joined = chain.joined();
+        let finding = resolve(&joined, ruleset, event.kind());
+        if finding.verdict != Verdict::Ask {
+            return finding;
+        }
+        let approval = Some(self.request.id);
+        let covered = joined.who().is_subset(&self.by)
+            && call_digest(event, &chain.current) == self.request.call_digest;
+        if !covered {
+            let reason = "the call or who must agree to it changed while a person was asked";
+            let refused = Finding::refuse(Code::ApprovalRequired, reason, finding.hook);
+            return Finding { approval, ..refused };
+        }
+        Finding { hook: finding.hook, approval, ..Finding::allow() }
+    }
+}
+
+impl Gate {
+    /// Asks. Gives the yes, or what holds without one.
+    pub(super) async fn ask(
+        &self,
+        ruleset: &Ruleset,
+        event: &Event,
+        chain: &Chain<'_>,
+        asked: &Finding,
+    ) -> Result<Agreed, Finding> {
+        let Some(approver) = &self.approver else {
+            return Err(unreachable_finding(asked));
+        };
+        let request = self.request(event, chain, asked);
+        let answer = approver.ask(&request).await;
+        if self.record_answer(event, &request, &answer, ruleset).await.is_err() {
+            let reason = "the answer could not be recorded";
+            return Err(Finding::refuse(Code::LedgerUnavailable, reason, asked.hook.clone()));
+        }
+        let refuse = |code: Code, reason: String| {
+            let mut finding = Finding::refuse(code, reason, asked.hook.clone());
+            finding.approval = Some(Name::clone(&request.id));
+            Err(finding)
+        };
+        match answer {
+            ApprovalAnswer::Approved { by } => Ok(Agreed { request, by }),
+            ApprovalAnswer::Denied { by, reason } => {
+                refuse(Code::ApprovalDenied, format!("`{by}` said no: {reason}"))
+            }
+            ApprovalAnswer::Expired => {
+                let reason = format!("nobody answered in time: {}", request.reason);
+                refuse(Code::ApprovalExpired, reason)
+            }
+            ApprovalAnswer::Cancelled => {
+                refuse(Code::ApprovalRequired, "the question was taken back".to_owned())
+            }
+            ApprovalAnswer::Pending => {
+                let reason = format!("a person is asked to confirm: {}", request.reason);
+                refuse(Code::ApprovalRequired, reason)
+            }
+            ApprovalAnswer::Unreachable => Err(unreachable_finding(asked)),
+        }
+    }
+
+    fn request(&self, event: &Event, chain: &Chain<'_>, asked: &Finding) -> ApprovalRequest {
+        let joined = chain.joined();
+        let part = chain.current.part().unwrap_or_default();
+        ApprovalRequest {
+            id: EventId::made(chain.now).to_string().into(),
+            event_id: event.id.clone(),
+            session: Arc::clone(&event.session),
+            subject: event.payload.subject().unwrap_or_default().into(),
+            shown: scrub_json(&*self.scrub, &part).unwrap_or_else(|| (*part).clone()),
+            call_digest: call_digest(event, &chain.current),
+            who: joined.who().clone(),
+            hook: asked.hook.clone().unwrap_or_default(),
+            reason: asked.refusal.as_ref().map(|r| Arc::clone(&r.reason)).unwrap_or_default(),
+            expires_ms: joined.expires_ms(),
+        }
+    }
+
+    async fn record_answer(
+        &self,
+        event: &Event,
+        request: &ApprovalRequest,
+        answer: &ApprovalAnswer,
+        ruleset: &Ruleset,
+    ) -> Result<(), crate::ledger::LedgerError> {
+        let (state, by, reason) = match answer {
+            ApprovalAnswer::Approved { by } => ("approved", by.iter().cloned().collect(), None),
+            ApprovalAnswer::Denied { by, reason } => {
+                ("denied", vec![Name::clone(by)], Some(&**reason))
+            }
+            ApprovalAnswer::Expired => ("expired", Vec::new(), None),
+            ApprovalAnswer::Cancelled => ("cancelled", Vec::new(), None),
+            ApprovalAnswer::Pending => ("pending", Vec::new(), None),
+            ApprovalAnswer::Unreachable => ("unreachable", Vec::new(), None),
+        };
+        let mut record = self.new_record(RecordKind::Approval);
+        record.session = Some(Arc::clone(&event.session));
+        record.approval = Some(Name::clone(&request.id));
+        record.decision = Some(event.id.clone());
+        record.hook = Some(Name::clone(&request.hook)).filter(|hook| !hook.is_empty());
+        record.policy = Some(Arc::clone(ruleset.digest()));
+        let mut detail = Object::new();
+        detail.insert("state", state);
+        detail.insert("by", by.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+        detail.insert("call", &*request.call_digest);
+        let reason = reason.map(|text| self.scrub.scrub(None, text).unwrap_or_else(|| text.into()));
+        detail.insert("reason", reason);
+        record.detail = Some(detail.into());
+        self.ledger.append(record, ruleset.settings().durability).await
+    }
+}
+
+fn unreachable_finding(asked: &Finding) -> Finding {
+    let why = asked.refusal.as_ref().map(|refusal| &*refusal.reason).unwrap_or_default();
+    let reason = format!("a person would have had to confirm this, and none can be reached: {why}");
+    Finding::refuse(Code::ApprovalRequired, reason, asked.hook.clone())
+}
+
+/// The digest of the exact call: host, session, cwd, tool, server and every argument as it will run.
+fn call_digest(event: &Event, payload: &Payload) -> Name {
+    let session = &event.session;
+    let mut call = Object::new();
+    call.insert("host", session.host.as_deref());
+    call.insert("session", &*session.id);
+    call.insert("cwd", session.cwd.as_deref());
+    call.insert("payload", wire::payload_json(payload, None));
+    let text = crate::json::Json::from(call).canonical_text();
+    let mut digest = String::from("sha256:");
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a string cannot fail.
+        let _ = write!(digest, "{byte:02x}");
+    }
+    digest.into()
+}

@@ -1,0 +1,25 @@
+//! The gate as programs use it, held against its laws one by one.
+//!
+//! Tests go through public doors only; what runs, what the model is given and what the ledger holds
+//! is what counts.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test whose ground is missing has failed"
+)]
+
+mod allocations;
+mod approvals;
+mod compile_fail;
+mod faults;
+mod ledgers;
+mod limits;
+mod order;
+mod properties;
+mod reading;
+mod rig;
+mod sessions;
+mod switches;
+mod wire;

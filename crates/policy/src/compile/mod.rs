@@ -1,0 +1,266 @@
+//! From the raw form of all files to one ruleset.
+//!
+//! One way, in steps: variables, settings, tools, hooks, exceptions, lint, ruleset. Every step goes
+//! on behind a problem, so that all of them are reported; a policy with an error gives no ruleset.
+
+pub(crate) mod build;
+pub mod effects;
+mod exceptions;
+mod hook;
+mod matching;
+pub mod paths;
+pub(crate) mod plan;
+mod settings;
+pub(crate) mod vars;
+
+use crate::actions::Redactor;
+use crate::compile::build::{BuildContext, Ready};
+use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource, ToolFacts};
+use crate::compile::plan::{HookPlan, MatchPlan, Plan, SettingsPlan};
+use crate::compile::vars::Vars;
+use crate::diagnostic::{Diagnostic, Place, Report};
+use crate::file::{RawHook, RawPolicy};
+use crate::layers::LayerKind;
+use crate::lint;
+use crate::load::EffectsOf;
+use crate::when::Groups;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use tollgate_gate::{
+    DefaultVote, Durability, Hook, HookError, KindSet, Name, Resolution, Roles, Ruleset, Settings,
+    Timestamp,
+};
+
+/// One file of a load, with what it may do.
+pub(crate) struct Unit {
+    pub(crate) raw: RawPolicy,
+    pub(crate) kind: LayerKind,
+    /// Its layer's place among the layers.
+    pub(crate) layer: usize,
+    /// What an including file grants; `None` for a file of its own right.
+    pub(crate) grant: Option<UnitGrant>,
+}
+
+/// What an included file may do.
+#[derive(Debug, Clone)]
+pub(crate) struct UnitGrant {
+    pub(crate) roles: Roles,
+    pub(crate) scope: MatchPlan,
+}
+
+/// What compiling needs beside the files.
+pub(crate) struct CompileContext<'c> {
+    /// The environment; only declared variables are looked up.
+    pub(crate) env: &'c dyn Fn(&str) -> Option<String>,
+    pub(crate) now: Timestamp,
+    pub(crate) effects: Option<&'c EffectsOf>,
+    pub(crate) redactors: &'c Redactors,
+}
+
+/// What `redact: { find: .. }` can name beside the built-in redactors.
+pub type Redactors = BTreeMap<Name, Arc<dyn Redactor>>;
+
+/// A hook as compiled, with what lint and explanations want to know.
+pub(crate) struct Made {
+    pub(crate) plan: HookPlan,
+    pub(crate) ready: Ready,
+    pub(crate) place: Place,
+    /// Where its kinds and match stand.
+    pub(crate) on: Place,
+    pub(crate) matching: Option<Place>,
+    pub(crate) unit: usize,
+    /// A part of it could not be read or compiled.
+    pub(crate) broken: bool,
+}
+
+/// A compiled policy.
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    pub(crate) ready: Vec<Ready>,
+    pub(crate) context: BuildContext,
+    pub(crate) vars: Vars,
+    pub(crate) ruleset: Ruleset,
+}
+
+/// Compiles files in their order. Problems go to the report; with an error there is no policy.
+pub(crate) fn compile(
+    units: &[Unit],
+    context: &CompileContext<'_>,
+    report: &mut Report,
+) -> Option<Compiled> {
+    let vars = settings::vars(units, context, report);
+    let settings = settings::merge(units, report);
+    let tools = settings::tools(units, report);
+    let effects = effects_of(context.effects, &settings.facts);
+    let build = BuildContext {
+        effects: Arc::new(EffectMemo::new(effects)),
+        groups: Arc::new(groups(&settings)),
+        redactors: context.redactors.clone(),
+    };
+    let hooks = assemble(units, report);
+    let mut made: Vec<Made> = hooks
+        .into_iter()
+        .filter_map(|Assembled { unit, raw, counts }| {
+            let compiler = hook::HookCompiler {
+                unit: units.get(unit)?,
+                at: unit,
+                vars: &vars,
+                tools: &tools,
+                build: &build,
+            };
+            compiler.compile(raw, report).filter(|_| counts)
+        })
+        .collect();
+    exceptions::attach(units, &mut made, &vars, &tools, context.now, report);
+    lint::lint(units, &made, &settings, &build, report);
+    let plans: Vec<HookPlan> = made.iter().map(|made| made.plan.clone()).collect();
+    let ready: Vec<Ready> = made.iter().map(|made| made.ready.clone()).collect();
+    let plan = Plan { settings, hooks: plans };
+    if report.has_errors() {
+        return None;
+    }
+    match ruleset(&plan, ready.clone(), &build) {
+        Ok(ruleset) => Some(Compiled { plan, ready, context: build, vars, ruleset }),
+        Err(error) => {
+            refused(&error, &made, report);
+            None
+        }
+    }
+}
+
+/// What knows the effects of calls, under these declarations.
+pub(crate) fn effects_of(of: Option<&EffectsOf>, facts: &ToolFacts) -> Arc<dyn EffectSource> {
+    match of {
+        Some(of) => of(facts),
+        None => Arc::new(DeclaredEffects::new(facts.clone())),
+    }
+}
+
+/// The ruleset of a plan.
+pub(crate) fn ruleset(
+    plan: &Plan,
+    ready: Vec<Ready>,
+    context: &BuildContext,
+) -> Result<Ruleset, RulesetError> {
+    let mut ready = ready.into_iter();
+    let mut hooks: Vec<Hook> = Vec::with_capacity(plan.hooks.len());
+    for hook in &plan.hooks {
+        hooks.push(build::build(hook, ready.next().unwrap_or_default(), context)?);
+    }
+    Ok(Ruleset::new(gate_settings(&plan.settings)?, hooks)?)
+}
+
+/// Why a plan is no ruleset.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RulesetError {
+    #[error(transparent)]
+    Build(#[from] build::BuildError),
+    #[error(transparent)]
+    Hook(#[from] HookError),
+}
+
+/// The gate refused a hook that the compiler let through; reported at the hook all the same.
+fn refused(error: &RulesetError, made: &[Made], report: &mut Report) {
+    let text = error.to_string();
+    let at = made.iter().find(|made| text.contains(&format!("`{}`", made.plan.name)));
+    let place = at.map(|made| made.place).unwrap_or_default();
+    report.push(Diagnostic::error("hook", place, text));
+}
+
+/// The gate's settings of a plan.
+pub(crate) fn gate_settings(plan: &SettingsPlan) -> Result<Settings, HookError> {
+    let mut settings = Settings::default();
+    settings.mode = plan.mode;
+    if plan.collect {
+        settings.resolution = Resolution::Collect;
+    }
+    if plan.buffered {
+        settings.durability = Durability::Buffered;
+    }
+    for (kind, deny) in &plan.defaults {
+        let vote = if *deny { DefaultVote::Deny } else { DefaultVote::Ask };
+        settings.set_default(*kind, vote)?;
+    }
+    Ok(settings)
+}
+
+/// The groups of a plan, as conditions read them.
+pub(crate) fn groups(settings: &SettingsPlan) -> Groups {
+    let groups = settings.groups.iter();
+    Groups::of_members(groups.map(|(name, members)| (&**name, members.iter().map(|m| &**m))))
+}
+
+/// A hook in its place.
+struct Assembled<'u> {
+    unit: usize,
+    raw: &'u RawHook,
+    /// Whether it becomes part of the policy. Otherwise it is only looked at for its mistakes.
+    counts: bool,
+}
+
+/// All hooks in their order, each name once (law 11). An overriding hook takes the other's place.
+fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
+    let mut hooks: Vec<Assembled<'u>> = Vec::new();
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    let locked = settings::Locked::of(units);
+    for (at, unit) in units.iter().enumerate() {
+        for hook in &unit.raw.hooks {
+            let name: &str = &hook.name.value;
+            let place = unit.raw.place(hook.name.span);
+            let Some(known) = by_name.get(name).copied() else {
+                if let Some(span) = hook.overrides {
+                    let message = format!("there is no earlier hook `{name}` to override");
+                    let found = Diagnostic::error("override", unit.raw.place(span), message);
+                    report.push(found.with_remedy("leave `override` out"));
+                }
+                by_name.insert(name, hooks.len());
+                hooks.push(Assembled { unit: at, raw: hook, counts: true });
+                continue;
+            };
+            let Some(earlier) = hooks.get_mut(known) else { continue };
+            let same_file = earlier.unit == at;
+            let message = if same_file {
+                format!("the name `{name}` is taken by another hook of this file")
+            } else if hook.overrides.is_none() {
+                format!("the name `{name}` is taken by a hook of an earlier file")
+            } else if earlier.raw.locked || locked.holds(name, earlier.unit, units) {
+                format!("the hook `{name}` is locked and cannot be overridden")
+            } else {
+                *earlier = Assembled { unit: at, raw: hook, counts: true };
+                continue;
+            };
+            let first = units.get(earlier.unit).map(|u| u.raw.place(earlier.raw.name.span));
+            let first = first.map(|place| where_is(report, place)).unwrap_or_default();
+            let may_override =
+                !same_file && hook.overrides.is_none() && unit.kind != LayerKind::Project;
+            let remedy = if may_override {
+                format!("choose another name, or `override: true` to replace the one at {first}")
+            } else {
+                format!("choose another name; the first stands at {first}")
+            };
+            report.push(Diagnostic::error("duplicate-name", place, message).with_remedy(remedy));
+            hooks.push(Assembled { unit: at, raw: hook, counts: false });
+        }
+    }
+    hooks
+}
+
+pub(crate) fn where_is(report: &Report, place: Place) -> String {
+    report.sources.get(place.source).map_or_else(String::new, |source| {
+        let at = source.line_column(place.span.start);
+        format!("{}:{}", source.name, at.line)
+    })
+}
+
+/// Tools as matches and lint see them.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    pub(crate) groups: BTreeMap<String, Vec<String>>,
+    /// Other names by tool.
+    pub(crate) aliases: BTreeMap<String, Vec<String>>,
+}
+
+/// Kinds that carry a tool call.
+pub(crate) fn tool_kinds() -> KindSet {
+    KindSet::AFTER_TOOL.union(tollgate_gate::EventKind::PreTool.into())
+}

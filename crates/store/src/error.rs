@@ -1,0 +1,114 @@
+//! What can go wrong with the ledger on disk.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the ledger cannot be opened or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder is a symbolic link.
+    #[error("the ledger's folder `{}` is a symbolic link", .folder.display())]
+    Link {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder is no folder.
+    #[error("`{}` is no folder", .folder.display())]
+    NoFolder {
+        /// The path.
+        folder: PathBuf,
+    },
+    /// Others than its owner may write to the folder.
+    #[error("others may write to the ledger's folder `{}` (its mode is {mode:o})", .folder.display())]
+    OpenToOthers {
+        /// The folder.
+        folder: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The folder belongs to another user.
+    #[error(
+        "the ledger's folder `{}` belongs to user {owner}, this program runs as user {user}",
+        .folder.display()
+    )]
+    Owner {
+        /// The folder.
+        folder: PathBuf,
+        /// The user it belongs to.
+        owner: u32,
+        /// The user that this program runs as.
+        user: u32,
+    },
+    /// The system refused something.
+    #[error("cannot {verb} `{name}`: {source}")]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// With which file or folder.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process holds the ledger for too long.
+    #[error("another process has held the ledger for over {wait_ms} ms")]
+    Busy {
+        /// How long was waited, in milliseconds.
+        wait_ms: u64,
+    },
+    /// The files do not hold what was written to them; no crash explains it. Nothing is changed.
+    #[error("the ledger is damaged: `{segment}` at byte {offset}: {what}")]
+    Damaged {
+        /// The segment file.
+        segment: String,
+        /// The byte in it.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A key file cannot be used.
+    #[error("the key file `{}` cannot be used: {what}", .file.display())]
+    Key {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        what: &'static str,
+    },
+    /// A record is larger than it may be.
+    #[error("a record of {bytes} bytes is larger than the {max} that a line may hold")]
+    RecordTooLarge {
+        /// Its size, in bytes.
+        bytes: usize,
+        /// The cap, in bytes.
+        max: usize,
+    },
+    /// A record has no JSON form.
+    #[error("a record cannot be written as JSON: {0}")]
+    NoJson(String),
+    /// More records wait to be written than may.
+    #[error("over {max} bytes of records wait to be written")]
+    QueueFull {
+        /// The cap, in bytes.
+        max: usize,
+    },
+    /// The ledger was closed, by an earlier error or by the program.
+    #[error("the ledger is closed: {0}")]
+    Closed(String),
+}
+
+impl StoreError {
+    pub(crate) fn io(verb: &'static str, name: impl Into<String>, source: io::Error) -> StoreError {
+        StoreError::Io { verb, name: name.into(), source }
+    }
+
+    /// Whether the ledger can go on after it: nothing was written and nothing is wrong with it.
+    pub(crate) const fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Busy { .. }
+                | StoreError::RecordTooLarge { .. }
+                | StoreError::NoJson(_)
+                | StoreError::QueueFull { .. }
+        )
+    }
+}

@@ -1,0 +1,51 @@
+//! Every cap of the store in one place, with its unit in its name.
+
+use tollgate_gate::limits::JSON_BYTES_MAX;
+
+/// Data in one segment file, in bytes, from which on it is sealed and the next one begun. A segment
+/// may be longer by one batch.
+pub const SEGMENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Newlines that are written ahead of the data, in bytes, so that a commit need not change the length
+/// of the file.
+pub const PREFILL_BYTES: u64 = 256 * 1024;
+/// Largest record, in bytes: with what the ledger adds, its line can still be read by the gate's
+/// strict reader.
+pub const RECORD_BYTES_MAX: usize = JSON_BYTES_MAX - 4096;
+/// Records that are committed together, in bytes; a single larger record is a batch of its own.
+pub const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Records that wait to be committed, in bytes; more are refused.
+pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Buffered records that a crash may lose. While as many are not yet on disk, a further one waits
+/// until it is.
+pub const BUFFERED_RECORDS_MAX: u64 = 4096;
+/// Longest time that a buffered record stays off the disk, in milliseconds.
+pub const BUFFERED_MS_MAX: u64 = 100;
+/// Longest wait for another process that holds the ledger, in milliseconds.
+pub const LOCK_WAIT_MS_MAX: u64 = 5_000;
+/// Largest file that says where the ledger ends, in bytes.
+pub const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Largest segment that is read when the ledger is opened, in bytes: what a full segment, one batch
+/// and the newlines ahead can come to.
+pub const SEGMENT_READ_BYTES_MAX: u64 =
+    SEGMENT_BYTES_MAX_ALLOWED + (BATCH_BYTES_MAX + JSON_BYTES_MAX) as u64 + PREFILL_BYTES;
+/// Largest value that the size of a segment may be set to, in bytes.
+pub const SEGMENT_BYTES_MAX_ALLOWED: u64 = 256 * 1024 * 1024;
+/// Most segment files of one ledger.
+pub const SEGMENTS_MAX: usize = 1_000_000;
+/// Records from one checkpoint to the next.
+pub const CHECKPOINT_RECORDS: u64 = 1024;
+/// Longest time from a record to the checkpoint that covers it, in milliseconds, while records are
+/// written or a committing thread runs.
+pub const CHECKPOINT_MS: u64 = 60_000;
+/// Longest line of a checkpoint, in bytes.
+pub const CHECKPOINT_BYTES_MAX: usize = 1024;
+/// Most checkpoints that are read of one book.
+pub const CHECKPOINTS_MAX: usize = 10_000_000;
+/// Most places that a verification reports; it counts the rest.
+pub const FINDINGS_MAX: usize = 100;
+/// Calls whose outcome is waited for; with more, the oldest becomes unknown.
+pub const OPEN_CALLS_MAX: usize = 100_000;
+/// Hand-overs from key to key that are read, in bytes.
+pub const HANDOVERS_BYTES_MAX: u64 = 1024 * 1024;
+/// Largest tombstone, in bytes.
+pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;

@@ -1,0 +1,550 @@
+//! Opening: from a policy and a place for the ledger to a gate that is ready, and reloading it.
+
+use crate::places::{Places, PlacesError, PlacesLoadError};
+use crate::switches::{Effect, Switches, SwitchesError};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tollgate_gate::{
+    Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
+    Settings, State, SwitchError,
+};
+use tollgate_policy::layers::TrustError;
+use tollgate_policy::{
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, LoadOptions, Loaded,
+    TrustStore, load, load_text,
+};
+use tollgate_store::{FileLedger, LedgerOptions, StoreError, SystemClock};
+
+/// A gate under a policy, with its ledger.
+pub struct Tollgate {
+    gate: Arc<Gate>,
+    clock: Arc<dyn Clock>,
+    source: Source,
+    trust: Option<TrustStore>,
+    mode: Option<Mode>,
+    in_force: Mutex<InForce>,
+}
+
+/// The policy in force, as it was loaded, and what is switched.
+#[derive(Default)]
+struct InForce {
+    layers: Vec<LayerStatus>,
+    hooks: Vec<HookInfo>,
+    base: Option<Base>,
+    effect: Effect,
+    notices: Vec<String>,
+}
+
+/// The hooks of a policy before anything is switched: what switches are applied to anew.
+#[derive(Clone)]
+struct Base {
+    settings: Settings,
+    hooks: Vec<Hook>,
+    digest: Name,
+}
+
+/// Where the policy comes from.
+#[derive(Debug, Clone)]
+enum Source {
+    /// No policy: hooks registered in code are all there is.
+    Code,
+    /// A text, under the name that errors call it by.
+    Text(String, String),
+    /// Files, in the order managed, user, project.
+    Layers(Vec<Layer>),
+    /// What is in force for the operating-system user.
+    Places(Box<Places>),
+}
+
+/// Why Tollgate does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Neither a policy nor a hook was given.
+    #[error("no policy: name a policy file, or register hooks in code")]
+    NoPolicy,
+    /// The policy does not load; the text names every problem with its place and its remedy.
+    #[error("{0}")]
+    Policy(#[from] LoadFailure),
+    /// A policy's place cannot be used.
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    Places(#[from] PlacesError),
+    /// It is not known what is trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A hook registered in code cannot work.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// The ledger cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a reload did not happen. The policy that was in force stays in force.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The policy does not load.
+    #[error("{0}")]
+    Policy(#[from] LoadFailure),
+    /// A policy's place cannot be used.
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    Places(#[from] PlacesError),
+    /// It is not known what is trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A policy that was in force is gone, or no longer trusted. A gate that runs is not loosened by
+    /// that: whoever means it opens a new one.
+    #[error("the {kind} policy `{path}`, which is in force, {}", missing(*.state))]
+    Missing {
+        /// Whose policy.
+        kind: LayerKind,
+        /// The file.
+        path: PathBuf,
+        /// What became of it; `None`: it is not there.
+        state: Option<LayerState>,
+    },
+    /// The hooks do not go together with those that were registered in code.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// The load could not be recorded.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// The switches cannot be read. Nothing is switched then.
+    #[error(transparent)]
+    Switches(#[from] SwitchesError),
+}
+
+fn missing(state: Option<LayerState>) -> &'static str {
+    match state {
+        None | Some(LayerState::NoFile) => "is no longer there",
+        Some(LayerState::Changed) => "changed since it was trusted",
+        Some(LayerState::Untrusted) => "is no longer trusted",
+        Some(LayerState::Broken) => "is no policy any more",
+        Some(LayerState::InForce) => "was exchanged",
+    }
+}
+
+impl From<PlacesLoadError> for OpenError {
+    fn from(error: PlacesLoadError) -> OpenError {
+        match error {
+            PlacesLoadError::Places(error) => error.into(),
+            PlacesLoadError::Trust(error) => error.into(),
+            PlacesLoadError::Policy(error) => error.into(),
+        }
+    }
+}
+
+impl From<PlacesLoadError> for ReloadError {
+    fn from(error: PlacesLoadError) -> ReloadError {
+        match error {
+            PlacesLoadError::Places(error) => error.into(),
+            PlacesLoadError::Trust(error) => error.into(),
+            PlacesLoadError::Policy(error) => error.into(),
+        }
+    }
+}
+
+/// Puts a [`Tollgate`] together.
+#[derive(Default)]
+pub struct Builder {
+    source: Option<Source>,
+    hooks: Vec<Hook>,
+    mode: Option<Mode>,
+    trust: Option<TrustStore>,
+    ledger_folder: Option<PathBuf>,
+    ledger: Option<Arc<dyn Ledger>>,
+    state: Option<Arc<dyn State>>,
+    scrub: Option<Arc<dyn Scrub>>,
+    approver: Option<Arc<dyn Approver>>,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl Tollgate {
+    /// Opens under a policy file, with the ledger in memory.
+    ///
+    /// # Errors
+    /// [`OpenError`]; for a policy with every problem, its place and its remedy.
+    pub fn open(policy: impl Into<PathBuf>) -> Result<Tollgate, OpenError> {
+        Tollgate::builder().policy_file(policy).open()
+    }
+
+    /// Puts one together piece by piece.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The gate, to be handed to whatever is to be governed.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The clock that it goes by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// What became of each policy file.
+    pub fn layers(&self) -> Vec<LayerStatus> {
+        self.in_force().layers.clone()
+    }
+
+    /// The hooks of the policy, as people look at them, before anything is switched.
+    pub fn hooks(&self) -> Vec<HookInfo> {
+        self.in_force().hooks.clone()
+    }
+
+    /// What the person who runs this should know: a policy that is ignored, switches that cannot be
+    /// read.
+    pub fn notices(&self) -> Vec<String> {
+        self.in_force().notices.clone()
+    }
+
+    fn in_force(&self) -> MutexGuard<'_, InForce> {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads the policy files again and swaps the ruleset whole, with what is switched. Hooks that were
+    /// registered in code stay. Calls in flight end under the policy that they began with. The load is
+    /// a record.
+    ///
+    /// # Errors
+    /// [`ReloadError`]; the policy that was in force stays in force.
+    pub async fn reload(&self) -> Result<(), ReloadError> {
+        let Some(mut loaded) = self.load_again()? else { return Ok(()) };
+        if let Some(mode) = self.mode {
+            loaded.ruleset = with_mode(loaded.ruleset, mode)?;
+        }
+        let base = Base::of(&loaded.ruleset);
+        let hooks: Vec<HookInfo> = loaded.hooks().collect();
+        let (effect, trouble) = self.switched(&hooks);
+        self.swap(&base, &effect).await?;
+        let mut notices = notices(&loaded);
+        notices.extend(trouble.map(|error| error.to_string()));
+        let layers = loaded.layers;
+        *self.in_force() = InForce { layers, hooks, base: Some(base), effect, notices };
+        Ok(())
+    }
+
+    /// Applies the switches as they are now to the policy in force. Whether anything changed.
+    ///
+    /// # Errors
+    /// [`ReloadError`]; what was in force stays in force.
+    pub(crate) async fn apply_switches(&self) -> Result<bool, ReloadError> {
+        let (base, hooks, before) = {
+            let in_force = self.in_force();
+            (in_force.base.clone(), in_force.hooks.clone(), in_force.effect.clone())
+        };
+        let (effect, trouble) = self.switched(&hooks);
+        let changed = effect != before;
+        if let Some(base) = base.filter(|_| changed) {
+            self.swap(&base, &effect).await?;
+            self.in_force().effect = effect;
+        }
+        trouble.map_or(Ok(changed), |error| Err(error.into()))
+    }
+
+    /// What is switched now. Nothing, when it cannot be known: every hook is in force then.
+    fn switched(&self, hooks: &[HookInfo]) -> (Effect, Option<SwitchesError>) {
+        switched(&self.source, &*self.clock, hooks)
+    }
+
+    fn load_again(&self) -> Result<Option<Loaded>, ReloadError> {
+        let Some(loaded) = read(&self.source, &*self.clock, self.trust.as_ref())? else {
+            return Ok(None);
+        };
+        let before = self.layers();
+        for layer in before.iter().filter(|layer| layer.state == LayerState::InForce) {
+            let now = loaded.layers.iter().find(|now| now.path == layer.path);
+            let state = now.map(|now| now.state);
+            if state != Some(LayerState::InForce) {
+                let (kind, path) = (layer.kind, layer.path.clone());
+                return Err(ReloadError::Missing { kind, path, state });
+            }
+        }
+        Ok(Some(loaded))
+    }
+
+    /// Puts a policy into force, and behind it what was registered in code.
+    async fn swap(&self, base: &Base, effect: &Effect) -> Result<(), ReloadError> {
+        let mut ruleset = effect.apply(base.ruleset()?)?;
+        let in_force = self.gate.ruleset();
+        let own: HashSet<Name> = {
+            let before = self.in_force();
+            let names = before.base.iter().flat_map(|base| &base.hooks);
+            names.map(|hook| Name::clone(hook.name())).collect()
+        };
+        let code: Vec<Hook> =
+            in_force.hooks().filter(|hook| !own.contains(hook.name())).cloned().collect();
+        if !code.is_empty() {
+            let hooks = ruleset.hooks().cloned().chain(code);
+            ruleset = Ruleset::new(ruleset.settings().clone(), hooks)?;
+        }
+        Ok(self.gate.swap(ruleset).await?)
+    }
+
+    /// The source of the policy, for whoever watches it.
+    pub(crate) fn watched(&self) -> Watched {
+        let includes = self.layers().into_iter().flat_map(|layer| layer.includes);
+        let mut watched = Watched { policies: includes.collect(), switches: Vec::new() };
+        match &self.source {
+            Source::Code | Source::Text(..) => {}
+            Source::Layers(layers) => {
+                watched.policies.extend(layers.iter().map(|layer| layer.path.clone()));
+            }
+            Source::Places(places) => {
+                watched.policies.push(places.managed_policy().to_owned());
+                watched.policies.extend(places.user_policies().unwrap_or_default());
+                watched.policies.extend(places.project_policies());
+                watched.policies.extend(self.layers().into_iter().map(|layer| layer.path));
+                if let Ok(state) = places.state() {
+                    watched.policies.push(state.join("trust.json"));
+                    watched.switches.push(state.join(crate::switches::FILE));
+                }
+            }
+        }
+        watched.policies.sort();
+        watched.policies.dedup();
+        watched
+    }
+
+    /// Records what is still open and closes. A ledger of its own is written out when it is dropped.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it could not be recorded.
+    pub async fn close(self) -> Result<(), LedgerError> {
+        self.gate.flush().await
+    }
+}
+
+impl std::fmt::Debug for Tollgate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tollgate").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
+
+/// The files that a policy and its switches come from.
+pub(crate) struct Watched {
+    pub(crate) policies: Vec<PathBuf>,
+    pub(crate) switches: Vec<PathBuf>,
+}
+
+fn read(
+    source: &Source,
+    clock: &dyn Clock,
+    trust: Option<&TrustStore>,
+) -> Result<Option<Loaded>, PlacesLoadError> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let options = LoadOptions { env: &environment, trust, ..LoadOptions::new(clock.now()) };
+    Ok(match source {
+        Source::Code => None,
+        Source::Text(name, text) => Some(load_text(name, text, &options)?),
+        Source::Layers(layers) => Some(load(layers, &options)?),
+        Source::Places(places) => Some(places.load(clock.now())?),
+    })
+}
+
+fn switched(
+    source: &Source,
+    clock: &dyn Clock,
+    hooks: &[HookInfo],
+) -> (Effect, Option<SwitchesError>) {
+    let Source::Places(places) = source else { return (Effect::default(), None) };
+    // Without a state folder there is nothing that could be switched.
+    let Ok(state) = places.state() else { return (Effect::default(), None) };
+    match Switches::read(&state) {
+        Ok(switches) => (switches.at(clock.now(), hooks), None),
+        Err(error) => (Effect::default(), Some(error)),
+    }
+}
+
+/// Policies that are ignored.
+fn notices(loaded: &Loaded) -> Vec<String> {
+    let ignored = loaded.layers.iter().filter(|layer| layer.state != LayerState::InForce);
+    ignored
+        .map(|layer| {
+            let path = layer.path.display();
+            format!(
+                "the {} policy `{path}` is ignored: {}",
+                layer.kind,
+                crate::places::why_ignored(layer.state)
+            )
+        })
+        .collect()
+}
+
+fn with_mode(ruleset: Ruleset, mode: Mode) -> Result<Ruleset, HookError> {
+    let mut settings = ruleset.settings().clone();
+    if settings.mode == mode {
+        return Ok(ruleset);
+    }
+    settings.mode = mode;
+    Ruleset::new(settings, ruleset.hooks().cloned())
+}
+
+impl Base {
+    fn of(ruleset: &Ruleset) -> Base {
+        Base {
+            settings: ruleset.settings().clone(),
+            hooks: ruleset.hooks().cloned().collect(),
+            digest: Name::clone(ruleset.digest()),
+        }
+    }
+
+    fn ruleset(&self) -> Result<Ruleset, HookError> {
+        let ruleset = Ruleset::new(self.settings.clone(), self.hooks.iter().cloned())?;
+        Ok(ruleset.with_digest(Name::clone(&self.digest)))
+    }
+}
+
+impl Builder {
+    /// The policy: one file, as a user's own.
+    #[must_use]
+    pub fn policy_file(self, path: impl Into<PathBuf>) -> Builder {
+        self.policy_layers(vec![Layer::named(LayerKind::User, path)])
+    }
+
+    /// The policy: files of several owners, in the order managed, user, project.
+    #[must_use]
+    pub fn policy_layers(mut self, layers: Vec<Layer>) -> Builder {
+        self.source = Some(Source::Layers(layers));
+        self
+    }
+
+    /// The policy: what is in force for the operating-system user in these places, with what the person
+    /// has trusted and switched. The ledger is where the policy says, or in the state folder.
+    #[must_use]
+    pub fn places(mut self, places: Places) -> Builder {
+        self.source = Some(Source::Places(Box::new(places)));
+        self
+    }
+
+    /// The policy: a text, under the name that errors call it by.
+    #[must_use]
+    pub fn policy_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Builder {
+        self.source = Some(Source::Text(name.into(), text.into()));
+        self
+    }
+
+    /// What a person has trusted; a project's file that was found counts only then.
+    #[must_use]
+    pub fn trust(mut self, trust: TrustStore) -> Builder {
+        self.trust = Some(trust);
+        self
+    }
+
+    /// Registers a hook in code, behind those of the policy.
+    #[must_use]
+    pub fn hook(mut self, hook: Hook) -> Builder {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Overrules the policy's mode.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Builder {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Keeps the ledger in this folder.
+    #[must_use]
+    pub fn ledger_folder(mut self, folder: impl Into<PathBuf>) -> Builder {
+        self.ledger_folder = Some(folder.into());
+        self
+    }
+
+    /// Keeps the ledger where you want.
+    #[must_use]
+    pub fn ledger(mut self, ledger: Arc<dyn Ledger>) -> Builder {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Keeps sessions and limits where you want.
+    #[must_use]
+    pub fn state(mut self, state: Arc<dyn State>) -> Builder {
+        self.state = Some(state);
+        self
+    }
+
+    /// Scrubs records with this.
+    #[must_use]
+    pub fn scrub(mut self, scrub: Arc<dyn Scrub>) -> Builder {
+        self.scrub = Some(scrub);
+        self
+    }
+
+    /// Reaches people with this. Without one, what would be asked is refused.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Builder {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// Goes by this clock instead of the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Opens.
+    ///
+    /// # Errors
+    /// [`OpenError`]; for a policy with every problem, its place and its remedy.
+    pub fn open(self) -> Result<Tollgate, OpenError> {
+        let source = match self.source {
+            Some(source) => source,
+            None if self.hooks.is_empty() => return Err(OpenError::NoPolicy),
+            None => Source::Code,
+        };
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let loaded = read(&source, &*clock, self.trust.as_ref())?;
+        let mut builder = Gate::builder(Arc::clone(&clock));
+        let mut in_force = InForce::default();
+        let mut ledger_folder = self.ledger_folder;
+        if let Some(mut loaded) = loaded {
+            if let Some(lease) = loaded.settings.session_lease {
+                let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
+                builder = builder.lease_ms(lease_ms);
+            }
+            if let Source::Places(places) = &source
+                && self.ledger.is_none()
+                && ledger_folder.is_none()
+            {
+                ledger_folder = places.ledger(loaded.settings.audit_store.as_deref())?;
+            }
+            if let Some(mode) = self.mode {
+                loaded.ruleset = with_mode(loaded.ruleset, mode)?;
+            }
+            let hooks: Vec<HookInfo> = loaded.hooks().collect();
+            let (effect, trouble) = switched(&source, &*clock, &hooks);
+            let mut notices = notices(&loaded);
+            notices.extend(trouble.map(|error| error.to_string()));
+            let (layers, base) = (loaded.layers, Some(Base::of(&loaded.ruleset)));
+            builder = builder.ruleset(effect.apply(loaded.ruleset)?);
+            in_force = InForce { layers, hooks, base, effect, notices };
+        } else if let Some(mode) = self.mode {
+            builder = builder.mode(mode);
+        }
+        if let Some(folder) = &ledger_folder {
+            let options = LedgerOptions::new(Arc::clone(&clock));
+            builder = builder.ledger(Arc::new(FileLedger::open(folder, options)?));
+        }
+        if let Some(ledger) = self.ledger {
+            builder = builder.ledger(ledger);
+        }
+        if let Some(state) = self.state {
+            builder = builder.state(state);
+        }
+        if let Some(scrub) = self.scrub {
+            builder = builder.scrub(scrub);
+        }
+        if let Some(approver) = self.approver {
+            builder = builder.approver(approver);
+        }
+        let gate = Arc::new(builder.hooks(self.hooks).build()?);
+        let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
+        Ok(Tollgate { gate, clock, source, trust, mode, in_force })
+    }
+}

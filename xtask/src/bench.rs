@@ -1,0 +1,171 @@
+//! Runs the benches of the workspace and, when asked, keeps their tables with where they came from.
+//!
+//! A number without its machine, date and command is worth nothing, so `--save` writes them beside
+//! the table. Benches are found by asking cargo; there is no list to forget one in. What a bench
+//! prints is kept as it is: nothing is computed, rounded or left out here.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::menu::Command;
+use crate::outcome::{Answer, Error};
+use crate::workspace::{Workspace, cargo};
+
+mod page;
+
+/// The row in the menu.
+pub(crate) const COMMAND: Command = Command {
+    name: "bench",
+    arguments: "[NAME..] [--save]",
+    about: "Run benches in release and print their tables",
+    details: "\
+Runs every bench target of the workspace, or those that are named, with `cargo bench`, one after
+the other. With `--save` the table of each goes into docs/performance.md, into a section of its own
+between two markers, with command, date, load at the start, machine and Rust version; the rest of
+the page is left alone. The answer is no if a bench fails (its section is then not changed). Close
+other programs first: the numbers are those of the machine as it is.
+",
+    run,
+};
+
+/// The page that `--save` writes to.
+const PAGE: &str = "docs/performance.md";
+
+/// What a bench prints is a table; more than this is a mistake.
+const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+
+/// One bench target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Bench {
+    package: String,
+    name: String,
+}
+
+impl Bench {
+    fn arguments(&self) -> [&str; 5] {
+        ["bench", "--package", &self.package, "--bench", &self.name]
+    }
+}
+
+fn run(arguments: &[String]) -> Result<Answer, Error> {
+    let mut names = Vec::new();
+    let mut save = false;
+    for argument in arguments {
+        match argument.as_str() {
+            "--save" => save = true,
+            flag if flag.starts_with('-') => return Err(Error::unexpected(flag)),
+            name => names.push(name),
+        }
+    }
+    let workspace = Workspace::load()?;
+    let chosen = choose(&all_benches(&workspace), &names)?;
+    let mut answer = Answer::Done;
+    for bench in &chosen {
+        let load = page::load_average();
+        match run_one(&workspace.root, bench)? {
+            Some(table) if save => {
+                let run = page::Run::of(&bench.arguments().join(" "), load);
+                save_table(&workspace.root, &bench.name, &run, &table)?;
+            }
+            Some(_) => {}
+            None => answer = Answer::No,
+        }
+    }
+    match chosen.len() {
+        0 => println!("the workspace has no bench targets"),
+        count => println!("{count} benches run"),
+    }
+    Ok(answer)
+}
+
+fn all_benches(workspace: &Workspace) -> Vec<Bench> {
+    let mut benches = Vec::new();
+    for krate in &workspace.crates {
+        for name in &krate.benches {
+            benches.push(Bench { package: krate.package.clone(), name: name.clone() });
+        }
+    }
+    benches
+}
+
+/// The benches with these names; all of them when none is named.
+fn choose(all: &[Bench], names: &[&str]) -> Result<Vec<Bench>, Error> {
+    for name in names {
+        if !all.iter().any(|bench| bench.name == *name) {
+            let known: Vec<&str> = all.iter().map(|bench| bench.name.as_str()).collect();
+            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+            return Err(Error::Usage(format!("there is no bench `{name}` (there are: {known})")));
+        }
+    }
+    let is_chosen = |bench: &&Bench| names.is_empty() || names.contains(&bench.name.as_str());
+    Ok(all.iter().filter(is_chosen).cloned().collect())
+}
+
+/// Runs one bench, showing what it prints; `None` if it failed.
+fn run_one(root: &Path, bench: &Bench) -> Result<Option<String>, Error> {
+    let failed = |source| Error::Start { program: "cargo bench".into(), source };
+    println!("cargo {}", bench.arguments().join(" "));
+    let mut child = cargo()
+        .current_dir(root)
+        .args(bench.arguments())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let mut table = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.map_err(failed)?;
+            println!("{line}");
+            if table.len() + line.len() < OUTPUT_BYTES_MAX {
+                table.push_str(line.trim_end());
+                table.push('\n');
+            }
+        }
+    }
+    let status = child.wait().map_err(failed)?;
+    Ok(status.success().then_some(table))
+}
+
+fn save_table(root: &Path, name: &str, run: &page::Run, table: &str) -> Result<(), Error> {
+    let path = root.join(PAGE);
+    let old = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => page::EMPTY.to_string(),
+        Err(source) => return Err(Error::File { verb: "read", path, source }),
+    };
+    let new = page::with_section(&old, name, &page::section(name, run, table))
+        .map_err(|reason| Error::Usage(format!("`{PAGE}`: {reason}")))?;
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(path.parent().unwrap_or(root))?;
+        fs::write(&path, new)
+    };
+    write().map_err(|source| Error::File { verb: "write", path: path.clone(), source })?;
+    println!("saved to {PAGE}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bench, choose};
+    use crate::outcome::Error;
+
+    fn all() -> Vec<Bench> {
+        ["chain", "matching"].map(|name| Bench { package: "p".into(), name: name.into() }).into()
+    }
+
+    #[test]
+    fn without_names_all_benches_run() {
+        assert_eq!(choose(&all(), &[]).unwrap(), all());
+        assert_eq!(choose(&[], &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn an_unknown_bench_is_a_usage_error_that_lists_the_known_ones() {
+        assert_eq!(choose(&all(), &["chain"]).unwrap(), all()[..1]);
+        let error = choose(&all(), &["chian"]).unwrap_err();
+        assert!(matches!(&error, Error::Usage(text) if text.contains("chain, matching")));
+    }
+}
