@@ -374,7 +374,18 @@ fn assess_weak(value: &[u8], classes: Classes) -> Option<f32> {
     let strange = value
         .iter()
         .any(|byte| !is_word(*byte) && !matches!(byte, b'-' | b'+' | b'/' | b'=' | b'.' | b'~'));
-    (enough && mixed && !hex && !strange && entropy(value) >= 3.7).then_some(0.6)
+    if hex || strange || !enough {
+        return None;
+    }
+    if mixed {
+        return (entropy(value) >= 3.7).then_some(0.6);
+    }
+    // In one case only, digits must stand between letters all the time.
+    let changes = value
+        .windows(2)
+        .filter(|pair| matches!(pair, [a, b] if a.is_ascii_digit() != b.is_ascii_digit()))
+        .count();
+    (changes * 4 >= value.len() && entropy(value) >= 3.4).then_some(0.55)
 }
 
 /// Dates, times, versions and plain numbers.
