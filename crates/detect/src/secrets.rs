@@ -5,8 +5,8 @@
 //! at most one hit. None of them looks further left than the look-back cap.
 
 use crate::ascii::{
-    ALNUM, BASE64, ByteSet, at, before, cut, find_folded, has_any_part, is_word, opens_token,
-    run_end, run_start,
+    ALNUM, BASE64, ByteSet, Words, at, before, cut, find_folded, is_word, opens_token, run_end,
+    run_start,
 };
 use crate::digest::{base62_of_six, bech32, crc32, hex};
 use crate::hit::Hit;
@@ -17,7 +17,8 @@ use crate::rules::Coded;
 use crate::value::{Strength, Written, assess, entropy, is_placeholder};
 
 /// Words one of which must stand between a vendor's name and its value.
-const HINTS: &[&str] = &["key", "token", "secret", "auth", "pass", "pwd", "cred", "api", "bearer"];
+static HINTS: Words<9> =
+    Words::new(["key", "token", "secret", "auth", "pass", "pwd", "cred", "api", "bearer"]);
 /// How far behind a vendor's word its value may stand, in bytes.
 const NEAR_BYTES: usize = 120;
 
@@ -70,11 +71,18 @@ fn is_filler(body: &[u8]) -> bool {
         run = if matches!(pair, [a, b] if a == b && *a != b'A') { run + 1 } else { 1 };
         longest = longest.max(run);
     }
-    longest >= 8 || has_any_part(body, FILLERS)
+    longest >= 8 || FILLERS.any_in(body)
 }
 
-const FILLERS: &[&str] =
-    &["example", "xxxxx", "your-", "your_", "placeholder", "1234567890abcdef", "abcdefghijklm"];
+static FILLERS: Words<7> = Words::new([
+    "example",
+    "xxxxx",
+    "your-",
+    "your_",
+    "placeholder",
+    "1234567890abcdef",
+    "abcdefghijklm",
+]);
 
 /// The score after the validator: a checksum that holds makes sure, one that fails makes doubtful, and
 /// a structure that is not there refutes.
@@ -131,7 +139,7 @@ pub(crate) fn near(
                 && pattern.closes(bytes, end)
             {
                 let value = cut(bytes, begins, end);
-                let hinted = has_any_part(cut(bytes, name, begins), HINTS);
+                let hinted = HINTS.any_in(cut(bytes, name, begins));
                 let sound = hinted && !is_filler(value) && entropy(value) >= rule.entropy_min;
                 let hex_only = value.iter().all(u8::is_ascii_hexdigit);
                 // A bare hash behind a vendor's name is a hash, unless the format is a hex one.
