@@ -8,11 +8,12 @@
 //! An ungated actor stands in front of a gate of its own in mode `off`: everything passes through
 //! untouched, and yet nothing is performed without a permit. It can only be made explicitly.
 
-use crate::limits::AGENT_DEPTH_MAX;
+use crate::limits::{AGENT_DEPTH_MAX, DECISION_GRACE_MS};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::sync::watch;
 use tollgate_gate::{
     Aborted, Clock, Code, Decision, Event, EventId, Failure, Gate, HookError, Mode, Name, Passage,
@@ -127,14 +128,28 @@ impl Actor {
 
     /// Runs an effect to its end, or drops it when the session ends before that (`None`).
     pub(crate) async fn unless_ended<F: Future>(&self, effect: F) -> Option<F::Output> {
-        let mut ending = self.ending.subscribe();
-        let mut effect = pin!(effect);
+        self.first_of(effect, Duration::ZERO).await
+    }
+
+    /// Waits for a decision to its end, or drops it when the session ends and it is still not made a
+    /// while later (`None`). The while is there because a decision that is being written down is not
+    /// to be cut short.
+    pub(crate) async fn unless_long_ended<F: Future>(&self, decision: F) -> Option<F::Output> {
+        self.first_of(decision, Duration::from_millis(DECISION_GRACE_MS)).await
+    }
+
+    async fn first_of<F: Future>(&self, work: F, grace: Duration) -> Option<F::Output> {
+        let (mut ending, clock) = (self.ending.subscribe(), self.gate.clock());
+        let mut work = pin!(work);
         let mut ended = pin!(async move {
             // The sender lives as long as this actor, so this ends only when the session does.
             let _ = ending.wait_for(Option::is_some).await;
+            if !grace.is_zero() {
+                clock.sleep(grace).await;
+            }
         });
-        // The effect first: what came of it is worth more than that it is unknown.
-        poll_fn(move |cx| match effect.as_mut().poll(cx) {
+        // The work first: what came of it is worth more than that it is unknown.
+        poll_fn(move |cx| match work.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending => ended.as_mut().poll(cx).map(|()| None),
         })

@@ -51,7 +51,9 @@ pub trait Dispatch: Send + Sync {
     ///
     /// When every call is to a tool that only reads they run at the same time, otherwise one after
     /// the other. A refusal stops no sibling. When one of them ends the session, siblings that have
-    /// begun are dropped (their [`Fate`] is unknown) and the others are refused, by `dispatch` itself.
+    /// begun are dropped (their [`Fate`] is unknown) and the others are refused, by `dispatch` itself;
+    /// a decision that waits for a person is dropped
+    /// [`DECISION_GRACE_MS`](crate::limits::DECISION_GRACE_MS) later.
     fn dispatch_many(&self, calls: Vec<ToolCall>) -> Soon<'_, Vec<Dispatched>> {
         let at_once = calls.len() > 1 && calls.iter().all(|call| self.is_read_only(&call.tool));
         let window = if at_once { BATCH_CONCURRENT_CALLS_MAX } else { 1 };

@@ -10,8 +10,8 @@ use crate::dispatch::{Dispatch, Dispatched, Fate};
 use crate::registry::{Declaration, Tools, failure};
 use std::sync::Arc;
 use tollgate_gate::{
-    Aborted, Clock, Code, Gate, HookError, Passage, Payload, Performed, Permit, Session, Settled,
-    Soon, ToolCall, ToolResult,
+    Clock, Code, Failure, Gate, HookError, Name, Passage, Payload, Performed, Permit, Session,
+    Settled, Soon, ToolCall, ToolResult,
 };
 
 /// Tools whose every call passes a gate.
@@ -101,7 +101,13 @@ impl<R: Tools> Gated<R> {
         }
         let tags = self.tools.declaration(&call.tool).map(|it| it.tags.clone()).unwrap_or_default();
         let event = self.actor.event(Payload::PreTool(Arc::clone(call))).with_tags(tags);
-        let ruling = gate.decide(event).await;
+        let Some(ruling) = self.actor.unless_long_ended(gate.decide(event)).await else {
+            // Dropped while a person was asked: it did not run, and that is its outcome. (Were it
+            // dropped in a ledger that stands still, the gate would note an unknown outcome besides.)
+            let failure = self.not_run(&call.tool);
+            let call = ToolCall::clone(call);
+            return Some(gate.settle_unjudged(self.actor.session(), call, failure).await);
+        };
         self.actor.note_decision(&ruling.decision);
         match ruling.passage {
             Passage::Closed(closed) => Some(gate.settle_closed(closed).await),
@@ -111,12 +117,10 @@ impl<R: Tools> Gated<R> {
 
     async fn perform(&self, permit: Permit) -> Option<Settled> {
         let gate = self.actor.gate();
-        let (ticket, result) = if let Some(aborted) = self.actor.aborted() {
+        let (ticket, result) = if self.actor.aborted().is_some() {
             // A sibling ended the session between this decision and its effect.
             let (payload, ticket) = permit.redeem();
-            let tool = payload.subject().unwrap_or_default().into();
-            let message = ended_text(&aborted, "this call did not run");
-            let failure = failure(&tool, Code::SessionAborted, &message);
+            let failure = self.not_run(&payload.subject().unwrap_or_default().into());
             (ticket, ToolResult::failure(failure, false))
         } else {
             // Dropping the effect drops its ticket: the gate records the outcome as unknown.
@@ -141,17 +145,19 @@ impl<R: Tools> Gated<R> {
 
     fn dropped(&self, asked: &ToolCall) -> Dispatched {
         let aborted = self.actor.ended();
-        let message = match &aborted {
-            Some(aborted) => ended_text(aborted, "what came of this call is not known"),
-            None => "what came of this call is not known".to_owned(),
-        };
-        let failure = failure(&asked.tool, Code::SessionAborted, &message);
+        let failure = self.failed_by_end(&asked.tool, "what came of this call is not known");
         let ToolCall { tool, call_id, .. } = asked.clone();
         let result = ToolResult::failure(failure, true);
         Dispatched { tool, call_id, result, fate: Fate::Unknown, aborted }
     }
-}
 
-fn ended_text(aborted: &Aborted, so: &str) -> String {
-    format!("the session was ended ({}); {so}", aborted.code)
+    fn not_run(&self, tool: &Name) -> Failure {
+        self.failed_by_end(tool, "this call did not run")
+    }
+
+    fn failed_by_end(&self, tool: &Name, so: &str) -> Failure {
+        let by = self.actor.aborted().map(|aborted| format!(" ({})", aborted.code));
+        let message = format!("the session was ended{}; {so}", by.unwrap_or_default());
+        failure(tool, Code::SessionAborted, &message)
+    }
 }

@@ -8,6 +8,8 @@
 //! Handlers are reached with a permit only, and only the gate makes permits. This crate refuses to
 //! have a second way in.
 //!
+//! It runs on a tokio runtime of either flavour; `run_test` needs its timer enabled.
+//!
 //! ```
 //! use std::sync::Arc;
 //! use tollgate_agent::{

@@ -9,6 +9,9 @@ pub const BATCH_CONCURRENT_CALLS_MAX: usize = 16;
 pub const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest error text that is passed to the model, in bytes.
 pub const ERROR_BYTES_MAX: usize = 4096;
+/// Time that a decision under way is still waited for once its session has ended, in milliseconds. A
+/// hook has long answered by then; a person who is asked may not have.
+pub const DECISION_GRACE_MS: u64 = 1_000;
 /// Most tools in one registry.
 pub const TOOLS_MAX: usize = 1024;
 

@@ -10,24 +10,34 @@
 //! environment variable that a policy does not declare.
 
 pub mod actions;
+pub mod backtest;
 pub mod compile;
 pub mod diagnostic;
+pub mod explain;
 pub mod layers;
 pub mod limits;
 pub mod load;
 pub mod private;
 pub mod snapshot;
+pub mod suite;
 pub mod when;
 
 mod file;
+mod judged;
 mod lint;
 mod schema;
 
-pub use compile::effects::{CallEffects, EffectSource, Question, Tally, ToolFacts, Verb};
+pub use compile::effects::{
+    CallEffects, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
+};
 pub use diagnostic::{Diagnostic, Place, Report, Severity, Source, SourceId, Sources, Span};
-pub use layers::{Layer, LayerKind, LayerState, LayerStatus, Origin, Trust, TrustStore};
+pub use explain::{Explanation, Fate, HookExplanation, explain};
+pub use layers::{
+    Layer, LayerKind, LayerState, LayerStatus, Origin, Trust, TrustStore, project_layer,
+};
 pub use load::{
-    HookInfo, LoadFailure, LoadOptions, Loaded, PolicySettings, diagnose, load, load_text,
+    EffectsOf, HookInfo, LoadFailure, LoadOptions, Loaded, PolicySettings, diagnose, load,
+    load_text,
 };
 pub use private::PrivateError;
 pub use schema::policy_schema;

@@ -77,6 +77,7 @@ fn want(want: &'static Want) -> Value {
         Want::Object(shape) if std::ptr::eq(*shape, &HOOK) => json!({ "$ref": "#/$defs/hook" }),
         Want::Object(shape) if std::ptr::eq(*shape, &MATCH) => json!({ "$ref": "#/$defs/match" }),
         Want::Object(shape) => object(shape),
+        Want::Anything => json!({}),
         Want::Either(wants) => {
             json!({ "anyOf": wants.iter().map(self::want).collect::<Vec<_>>() })
         }

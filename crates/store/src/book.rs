@@ -7,10 +7,12 @@ use crate::folder;
 use crate::head::{HEAD_NAME, Head};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::line::{Line, LineFault};
+use crate::prune::{Tombstone, tombstone_in};
 use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tollgate_gate::limits::JSON_BYTES_MAX;
 
 /// One line of a file, with its place.
@@ -103,16 +105,33 @@ impl Entries {
     }
 
     fn open_until(file: PathBuf, end: u64) -> Result<Entries, BookError> {
-        match File::open(&file) {
-            Ok(opened) => {
-                let from = Some(BufReader::with_capacity(64 * 1024, opened.take(end)));
-                Ok(Entries { file, from, number: 0, offset: 0 })
-            }
+        Entries::open_range(file, 0, end)
+    }
+
+    /// The lines from one byte, at which a line starts, to another. They are numbered from there.
+    pub(crate) fn open_range(file: PathBuf, from: u64, to: u64) -> Result<Entries, BookError> {
+        let open = || {
+            let mut opened = File::open(&file)?;
+            opened.seek(SeekFrom::Start(from))?;
+            Ok(BufReader::with_capacity(64 * 1024, opened.take(to.saturating_sub(from))))
+        };
+        match open() {
+            Ok(opened) => Ok(Entries { file, from: Some(opened), number: 0, offset: from }),
             Err(source) => Err(BookError::Io { file, source }),
         }
     }
 
     fn read(&mut self) -> Result<Option<Entry>, BookError> {
+        let Some(raw) = self.read_raw()? else { return Ok(None) };
+        let Raw { number, offset, text } = raw;
+        match Line::read(&text) {
+            Ok(line) => Ok(Some(Entry { number, offset, text, line })),
+            Err(fault) => Err(BookError::Line { file: self.file.clone(), number, offset, fault }),
+        }
+    }
+
+    /// The next line, whatever it says; none where the data ends.
+    pub(crate) fn read_raw(&mut self) -> Result<Option<Raw>, BookError> {
         let Some(from) = &mut self.from else { return Ok(None) };
         let (number, offset) = (self.number + 1, self.offset);
         let io = |source| BookError::Io { file: self.file.clone(), source };
@@ -134,12 +153,17 @@ impl Entries {
                 false => BookError::NoEnd { file, number, offset },
             });
         }
-        let line =
-            Line::read(&text).map_err(|fault| BookError::Line { file, number, offset, fault })?;
         self.number = number;
         self.offset += read as u64;
-        Ok(Some(Entry { number, offset, text, line }))
+        Ok(Some(Raw { number, offset, text }))
     }
+}
+
+/// A line that may be none.
+pub(crate) struct Raw {
+    pub(crate) number: u64,
+    pub(crate) offset: u64,
+    pub(crate) text: Vec<u8>,
 }
 
 fn is_blank_to_end(from: &mut impl BufRead) -> io::Result<bool> {
@@ -174,8 +198,8 @@ impl Iterator for Entries {
 pub struct Book {
     folder: PathBuf,
     segments: Vec<u64>,
-    /// The last segment that the head knows, and where it ended.
-    end: Option<(u64, u64)>,
+    head: Option<Head>,
+    tombstone: Option<Tombstone>,
 }
 
 impl Book {
@@ -186,14 +210,18 @@ impl Book {
     pub fn open(folder: &Path) -> Result<Book, BookError> {
         folder::check(folder)?;
         let io = |source| BookError::Io { file: folder.to_owned(), source };
-        let end = read_head(folder).map_err(io)?;
+        let head = read_head(folder).map_err(io)?;
         let mut segments = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(io)? {
             let name = entry.map_err(io)?.file_name();
             segments.extend(name.to_str().and_then(first_seq));
         }
         segments.sort_unstable();
-        Ok(Book { folder: folder.to_owned(), segments, end })
+        // Segments that should have been pruned may still be there.
+        let tombstone = tombstone_in(folder).map_err(io)?;
+        let pruned = tombstone.as_ref().map_or(0, |tombstone| tombstone.size);
+        segments.retain(|segment| *segment > pruned);
+        Ok(Book { folder: folder.to_owned(), segments, head, tombstone })
     }
 
     /// The segment files, in order.
@@ -201,13 +229,28 @@ impl Book {
         self.segments.iter().map(|segment| self.folder.join(segment_name(*segment)))
     }
 
+    /// The first numbers of the segments, in order, and the files.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = (u64, PathBuf)> {
+        self.segments.iter().copied().zip(self.files())
+    }
+
+    /// What stands for the records that were pruned.
+    pub const fn tombstone(&self) -> Option<&Tombstone> {
+        self.tombstone.as_ref()
+    }
+
+    pub(crate) const fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
     /// All lines, in order, as far as the book was written when it was opened. Ends after the first
     /// error.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry, BookError>> {
         let mut failed = false;
+        let end = self.head.as_ref().map(|head| (head.now.segment, head.now.end));
         self.segments
             .iter()
-            .filter_map(|segment| match self.end {
+            .filter_map(move |segment| match end {
                 Some((last, end)) if *segment == last => Some((*segment, end)),
                 Some((last, _)) if *segment > last => None,
                 Some(_) | None => Some((*segment, u64::MAX)),
@@ -239,13 +282,23 @@ impl Iterator for Source {
     }
 }
 
-/// Where the head says that the book ends; none if there is no head that can be read.
-fn read_head(folder: &Path) -> io::Result<Option<(u64, u64)>> {
-    let mut text = Vec::new();
-    match File::open(folder.join(HEAD_NAME)) {
-        Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Head::read(&text).map(|head| (head.now.segment, head.now.end)))
+/// How often a head is read again that was being written, and the pause before, in milliseconds.
+const HEAD_READS_MAX: usize = 5;
+const HEAD_PAUSE_MS: u64 = 2;
+
+/// The head; none if there is none that can be read.
+fn read_head(folder: &Path) -> io::Result<Option<Head>> {
+    for _ in 0..HEAD_READS_MAX {
+        let mut text = Vec::new();
+        match File::open(folder.join(HEAD_NAME)) {
+            Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(head) = Head::read(&text) {
+            return Ok(Some(head));
+        }
+        std::thread::sleep(Duration::from_millis(HEAD_PAUSE_MS));
+    }
+    Ok(None)
 }

@@ -66,6 +66,14 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// A key file cannot be used.
+    #[error("the key file `{}` cannot be used: {what}", .file.display())]
+    Key {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        what: &'static str,
+    },
     /// A record is larger than it may be.
     #[error("a record of {bytes} bytes is larger than the {max} that a line may hold")]
     RecordTooLarge {

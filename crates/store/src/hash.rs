@@ -43,24 +43,43 @@ impl HashValue {
 
     /// Reads 64 lower-case hexadecimal digits; `None` for anything else.
     pub fn parse(text: &str) -> Option<HashValue> {
-        let text: &[u8; 64] = text.as_bytes().try_into().ok()?;
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            let &[high, low] = pair else { return None };
-            *byte = (digit(high)? << 4) | digit(low)?;
-        }
-        Some(HashValue(bytes))
+        parse_hex(text).map(HashValue)
     }
 
     /// Appends the 64 digits.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        for byte in self.0 {
-            for half in [byte >> 4, byte & 0xf] {
-                out.push(DIGITS.get(usize::from(half)).copied().unwrap_or_default());
-            }
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&hex_of(byte));
         }
+        out.extend_from_slice(&digits);
     }
+}
+
+/// Reads exactly `N` bytes written as lower-case hexadecimal digits; `None` for anything else.
+pub(crate) fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let &[high, low] = pair else { return None };
+        *byte = (digit(high)? << 4) | digit(low)?;
+    }
+    Some(bytes)
+}
+
+/// Appends bytes as lower-case hexadecimal digits.
+pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    bytes.iter().for_each(|byte| out.extend_from_slice(&hex_of(*byte)));
+}
+
+const fn hex_of(byte: u8) -> [u8; 2] {
+    [hex_digit(byte >> 4), hex_digit(byte & 0xf)]
+}
+
+const fn hex_digit(half: u8) -> u8 {
+    if half < 10 { b'0' + half } else { b'a' + half - 10 }
 }
 
 const fn digit(byte: u8) -> Option<u8> {

@@ -22,6 +22,8 @@ pub(crate) struct Place {
     pub(crate) last: u64,
     /// Where it ends.
     pub(crate) end: u64,
+    /// The hash of the first line of the book, by which it is known.
+    pub(crate) first: HashValue,
     /// The hash of the last line of the book.
     pub(crate) prev: HashValue,
     /// The tree over all lines; its size is the number of the last one.
@@ -31,7 +33,14 @@ pub(crate) struct Place {
 impl Place {
     /// The start of an empty book.
     pub(crate) fn start() -> Place {
-        Place { segment: 1, last: 0, end: 0, prev: HashValue::ZERO, tree: Frontier::default() }
+        Place {
+            segment: 1,
+            last: 0,
+            end: 0,
+            first: HashValue::ZERO,
+            prev: HashValue::ZERO,
+            tree: Frontier::default(),
+        }
     }
 
     /// The number of the last line.
@@ -42,6 +51,9 @@ impl Place {
     /// Goes on behind a line of this text, given without its newline.
     pub(crate) fn pass(&mut self, line: &[u8]) {
         self.prev = HashValue::of_line(line);
+        if self.seq() == 0 {
+            self.first = self.prev;
+        }
         self.tree.push(self.prev);
         self.last = self.end;
         self.end += line.len() as u64 + 1;
@@ -55,6 +67,15 @@ impl Place {
     }
 }
 
+/// The last checkpoint, as far as the next one depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Signed {
+    /// The number of records that it covers.
+    pub(crate) size: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub(crate) at_ms: u64,
+}
+
 /// Where the book ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -62,11 +83,13 @@ pub(crate) struct Head {
     pub(crate) now: Place,
     /// On disk for certain.
     pub(crate) synced: Place,
+    /// How far it is signed.
+    pub(crate) signed: Signed,
 }
 
 impl Head {
     pub(crate) fn start() -> Head {
-        Head { now: Place::start(), synced: Place::start() }
+        Head { now: Place::start(), synced: Place::start(), signed: Signed::default() }
     }
 
     /// Its text, checked by a hash at its end.
@@ -79,6 +102,8 @@ impl Head {
         } else {
             write_place(out, &self.synced);
         }
+        // Writing to memory cannot fail.
+        let _ = writeln!(out, "signed {} {}", self.signed.size, self.signed.at_ms);
         let sum = HashValue::of(out);
         out.extend_from_slice(b"sum ");
         sum.write_to(out);
@@ -102,16 +127,20 @@ impl Head {
             "synced" => now.clone(),
             place => read_place(place)?,
         };
+        let (size, at_ms) = next()?.strip_prefix("signed ")?.split_once(' ')?;
+        let signed = Signed { size: size.parse().ok()?, at_ms: at_ms.parse().ok()? };
         let covered = text.get(..len)?;
         let sum = text.get(len..len + 69)?.strip_prefix(b"sum ")?.strip_suffix(b"\n")?;
         let sum = HashValue::parse(std::str::from_utf8(sum).ok()?)?;
-        (sum == HashValue::of(covered)).then_some(Head { now, synced })
+        (sum == HashValue::of(covered)).then_some(Head { now, synced, signed })
     }
 }
 
 fn write_place(out: &mut Vec<u8>, place: &Place) {
     // Writing to memory cannot fail.
     let _ = write!(out, "{} {} {} {} ", place.segment, place.last, place.end, place.seq());
+    place.first.write_to(out);
+    out.push(b' ');
     place.prev.write_to(out);
     for peak in place.tree.peaks() {
         out.push(b' ');
@@ -124,15 +153,16 @@ fn read_place(line: &str) -> Option<Place> {
     let mut words = line.split(' ');
     let mut number = || words.next()?.parse::<u64>().ok();
     let (segment, last, end, size) = (number()?, number()?, number()?, number()?);
+    let first = HashValue::parse(words.next()?)?;
     let prev = HashValue::parse(words.next()?)?;
     let peaks = words.map(HashValue::parse).collect::<Option<Vec<_>>>()?;
     let tree = Frontier::from_peaks(size, peaks)?;
-    Some(Place { segment, last, end, prev, tree })
+    Some(Place { segment, last, end, first, prev, tree })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Head, Place};
+    use super::{Head, Place, Signed};
 
     fn place(lines: usize) -> Place {
         let mut place = Place::start();
@@ -146,7 +176,8 @@ mod tests {
     fn a_head_is_read_back_even_over_the_rest_of_a_longer_one() {
         let mut text = Vec::new();
         for (now, synced) in [(0, 0), (1, 0), (7, 3), (1000, 1000)] {
-            let head = Head { now: place(now), synced: place(synced) };
+            let signed = Signed { size: synced as u64, at_ms: 5 };
+            let head = Head { now: place(now), synced: place(synced), signed };
             head.write_to(&mut text);
             assert_eq!(Head::read(&text), Some(head.clone()));
             text.extend_from_slice(b"rest of a longer one\n");
@@ -157,7 +188,7 @@ mod tests {
     #[test]
     fn a_torn_or_changed_head_is_no_head() {
         let mut text = Vec::new();
-        Head { now: place(7), synced: place(3) }.write_to(&mut text);
+        Head { now: place(7), synced: place(3), signed: Signed::default() }.write_to(&mut text);
         for len in 0..text.len() {
             assert_eq!(Head::read(&text[..len]), None, "{len}");
         }

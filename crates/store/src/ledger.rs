@@ -11,17 +11,23 @@ use crate::batch::{Answer, Bodies, Outcome, Waiting};
 use crate::error::StoreError;
 use crate::folder::Folder;
 use crate::limits::{
-    BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, PREFILL_BYTES, QUEUE_BYTES_MAX,
-    RECORD_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
+    BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, CHECKPOINT_MS, CHECKPOINT_RECORDS,
+    PREFILL_BYTES, QUEUE_BYTES_MAX, RECORD_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
 };
-use crate::writer::{Layout, Leave, Writer};
+use crate::writer::{Key, Layout, Leave, Signer, Writer};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tollgate_gate::{Clock, Durability, Ledger, LedgerError, Record, Soon};
+
+/// Room for a usual record, in bytes.
+const RECORD_BYTES_USUAL: usize = 1024;
+
+/// Shortest pause of the committing thread before it looks again whether a checkpoint is due.
+const SIGN_MS_MIN: u64 = 10;
 
 /// Who writes to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +37,30 @@ pub enum Committer {
     Thread,
     /// Whoever appends, before it gets its answer: for processes that append a record or two.
     Caller,
+}
+
+/// How the book is signed.
+#[derive(Debug, Clone)]
+pub struct Signing {
+    /// The file of the key, in a folder that only its owner may write to, and not the ledger's; made
+    /// if it is not there. The last checkpoint is kept beside it.
+    pub key_file: PathBuf,
+    /// Records from one checkpoint to the next.
+    pub every_records: u64,
+    /// Time from one checkpoint to the next, in milliseconds, while there is anything to sign. Without
+    /// a committing thread it is looked at when a record is written.
+    pub every_ms: u64,
+}
+
+impl Signing {
+    /// With this key, every [`CHECKPOINT_RECORDS`] or [`CHECKPOINT_MS`].
+    pub fn new(key_file: impl Into<PathBuf>) -> Signing {
+        Signing {
+            key_file: key_file.into(),
+            every_records: CHECKPOINT_RECORDS,
+            every_ms: CHECKPOINT_MS,
+        }
+    }
 }
 
 /// How the ledger is kept.
@@ -43,12 +73,19 @@ pub struct LedgerOptions {
     /// Data in a segment, in bytes, from which on the next one is begun; at most
     /// [`SEGMENT_BYTES_MAX_ALLOWED`].
     pub segment_bytes_max: u64,
+    /// How the book is signed; unsigned, nothing shows that its end was rewritten.
+    pub signing: Option<Signing>,
 }
 
 impl LedgerOptions {
-    /// A committing thread, and segments of [`SEGMENT_BYTES_MAX`].
+    /// A committing thread, segments of [`SEGMENT_BYTES_MAX`], not signed.
     pub fn new(clock: Arc<dyn Clock>) -> LedgerOptions {
-        LedgerOptions { clock, committer: Committer::Thread, segment_bytes_max: SEGMENT_BYTES_MAX }
+        LedgerOptions {
+            clock,
+            committer: Committer::Thread,
+            segment_bytes_max: SEGMENT_BYTES_MAX,
+            signing: None,
+        }
     }
 }
 
@@ -78,7 +115,7 @@ pub struct FileLedger {
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
-    /// Locked after `queue` is released, never before it is taken.
+    /// Never locked while `queue` is; `queue` may be locked while this is.
     writer: Mutex<Writer>,
 }
 
@@ -88,14 +125,28 @@ struct Queue {
     /// The thread has been started.
     started: bool,
     closing: bool,
+    /// The book was finished.
+    finished: bool,
     failed: Option<String>,
     stats: LedgerStats,
 }
 
+/// When the committing thread has to do something by itself.
+#[derive(Default)]
+struct Due {
+    sync: Option<Instant>,
+    sign: Option<Instant>,
+}
+
 struct Batch {
     bodies: Bodies,
+    /// Records that were answered for when they joined.
     buffered: u64,
+    /// Whoever appends commits, and is answered afterwards.
+    by_caller: bool,
     leave: Leave,
+    /// Nothing comes after it.
+    last: bool,
     answer: Arc<Answer>,
 }
 
@@ -111,7 +162,16 @@ impl FileLedger {
             segment_bytes_max: options.segment_bytes_max.min(SEGMENT_BYTES_MAX_ALLOWED),
             prefill_bytes: PREFILL_BYTES,
         };
-        let writer = Writer::open(disk, options.clock, layout)?;
+        let mut signer = options.signing.map(|signing| Signer {
+            key: Key::File(signing.key_file),
+            every_records: signing.every_records,
+            every_ms: signing.every_ms,
+        });
+        // A program that lives on learns at once that it cannot sign.
+        if let (Some(signer), Committer::Thread) = (&mut signer, options.committer) {
+            signer.key.read()?;
+        }
+        let writer = Writer::open(disk, options.clock, layout, signer)?;
         Ok(FileLedger::over(writer, options.committer))
     }
 
@@ -121,6 +181,7 @@ impl FileLedger {
             bytes: 0,
             started: false,
             closing: false,
+            finished: false,
             failed: None,
             stats: LedgerStats::default(),
         };
@@ -152,17 +213,41 @@ impl FileLedger {
         }
     }
 
-    fn append_body(&self, body: &[u8], durability: Durability) -> Soon<'static, Outcome> {
+    /// Appends a record and blocks until the answer is there; for callers that are no futures.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub fn append_blocking(
+        &self,
+        record: &Record,
+        durability: Durability,
+    ) -> Result<(), LedgerError> {
+        let body = body_of(record).map_err(|error| storage(&error))?;
+        match self.append_body(&body, durability) {
+            Handed::Answered(outcome) => outcome,
+            Handed::Over(answer) => answer.wait(),
+        }
+    }
+
+    fn append_body(&self, body: &[u8], durability: Durability) -> Handed {
         match self.committer {
-            Committer::Caller => {
-                let bodies = Bodies::of(body.to_vec());
-                Soon::now(self.shared.commit(&Batch { bodies, ..Batch::empty() }))
-            }
+            Committer::Caller => Handed::Answered(self.commit_by_caller(body, durability)),
             Committer::Thread => self.hand_over(body, durability),
         }
     }
 
-    fn hand_over(&self, body: &[u8], durability: Durability) -> Soon<'static, Outcome> {
+    /// A buffered record is left with the system, which keeps it though this process ends; the next
+    /// durable record of any process, or one too many, brings it to disk.
+    fn commit_by_caller(&self, body: &[u8], durability: Durability) -> Outcome {
+        let leave = match durability {
+            Durability::BeforeEffect => Leave::Synced,
+            Durability::Buffered => Leave::Written,
+        };
+        let bodies = Bodies::of(body.to_vec());
+        self.shared.commit(&Batch { bodies, leave, by_caller: true, ..Batch::empty() })
+    }
+
+    fn hand_over(&self, body: &[u8], durability: Durability) -> Handed {
         let mut queue = self.shared.queue();
         let is_first = queue.waiting.is_empty();
         // While a crash could lose as much as it may, a buffered record waits like any other.
@@ -171,14 +256,14 @@ impl FileLedger {
         let durability = if at_once { Durability::Buffered } else { Durability::BeforeEffect };
         let answer = match queue.join(body, durability) {
             Ok(answer) => answer,
-            Err(error) => return Soon::now(Err(error)),
+            Err(error) => return Handed::Answered(Err(error)),
         };
         let started = std::mem::replace(&mut queue.started, true);
         drop(queue);
         if is_first && let Err(error) = self.wake(started) {
-            return Soon::now(Err(error));
+            return Handed::Answered(Err(error));
         }
-        if at_once { Soon::now(Ok(())) } else { Soon::later(Waiting::new(answer)) }
+        if at_once { Handed::Answered(Ok(())) } else { Handed::Over(answer) }
     }
 
     /// Wakes the committing thread, which starts with the first record.
@@ -200,17 +285,35 @@ impl FileLedger {
 
 impl Ledger for FileLedger {
     fn append(&self, record: Record, durability: Durability) -> Soon<'_, Result<(), LedgerError>> {
-        let body = match serde_json::to_vec(&record) {
-            Ok(body) if body.len() <= RECORD_BYTES_MAX => body,
-            Ok(body) => {
-                let error = StoreError::RecordTooLarge { bytes: body.len(), max: RECORD_BYTES_MAX };
-                return Soon::now(Err(storage(&error)));
-            }
-            Err(error) => {
-                return Soon::now(Err(storage(&StoreError::NoJson(error.to_string()))));
-            }
+        let body = match body_of(&record) {
+            Ok(body) => body,
+            Err(error) => return Soon::now(Err(storage(&error))),
         };
-        self.append_body(&body, durability)
+        match self.append_body(&body, durability) {
+            Handed::Answered(outcome) => Soon::now(outcome),
+            Handed::Over(answer) => Soon::later(Waiting::new(answer)),
+        }
+    }
+}
+
+/// What became of a record.
+enum Handed {
+    /// It was answered for.
+    Answered(Outcome),
+    /// It waits for its batch.
+    Over(Arc<Answer>),
+}
+
+/// A record as JSON.
+pub(crate) fn body_of(record: &Record) -> Result<Vec<u8>, StoreError> {
+    let mut body = Vec::with_capacity(RECORD_BYTES_USUAL);
+    serde_json::to_writer(&mut body, record)
+        .map_err(|error| StoreError::NoJson(error.to_string()))?;
+    match body.len() {
+        bytes if bytes > RECORD_BYTES_MAX => {
+            Err(StoreError::RecordTooLarge { bytes, max: RECORD_BYTES_MAX })
+        }
+        _ => Ok(body),
     }
 }
 
@@ -232,7 +335,9 @@ impl Batch {
         Batch {
             bodies: Bodies::default(),
             buffered: 0,
+            by_caller: false,
             leave: Leave::Synced,
+            last: false,
             answer: Arc::default(),
         }
     }
@@ -265,6 +370,20 @@ impl Queue {
         }
         Ok(Arc::clone(&batch.answer))
     }
+
+    fn count_written(&mut self, batch: &Batch, left: Leave) {
+        self.stats.records += batch.bodies.count();
+        self.stats.batches += u64::from(!batch.bodies.is_empty());
+        match left {
+            // What joined since this batch was taken is still at risk.
+            Leave::Synced => {
+                self.stats.syncs += 1;
+                self.stats.at_risk = self.waiting.iter().map(|batch| batch.buffered).sum();
+            }
+            Leave::Written if batch.by_caller => self.stats.at_risk += batch.bodies.count(),
+            Leave::Written => {}
+        }
+    }
 }
 
 impl Shared {
@@ -274,8 +393,8 @@ impl Shared {
 
     /// The committing thread.
     fn run(&self) {
-        let mut sync_due = None;
-        while let Some(batch) = self.next(sync_due) {
+        let mut due = Due::default();
+        while let Some(batch) = self.next(&due) {
             // A panic must not leave callers waiting for ever.
             let commit = AssertUnwindSafe(|| self.commit(&batch));
             let outcome = catch_unwind(commit).unwrap_or_else(|_| {
@@ -286,15 +405,24 @@ impl Shared {
             if is_done {
                 break;
             }
-            sync_due = match self.queue().stats.at_risk {
-                0 => None,
-                _ => sync_due
-                    .filter(|_| batch.leave == Leave::Written)
-                    .or(Some(Instant::now() + Duration::from_millis(BUFFERED_MS_MAX))),
-            };
+            due = self.next_due(due, &batch);
         }
         // Whoever still waits must hear that nobody commits any more.
         self.give_up(&StoreError::Closed("the committing thread has ended".into()));
+    }
+
+    /// When the thread has to do something by itself, after this batch.
+    fn next_due(&self, due: Due, batch: &Batch) -> Due {
+        let after = |ms| Instant::now() + Duration::from_millis(ms);
+        let at_risk = self.queue().stats.at_risk;
+        let sign = self.writer.lock().unwrap_or_else(PoisonError::into_inner).sign_due_ms();
+        Due {
+            sync: (at_risk > 0)
+                .then(|| due.sync.filter(|_| batch.leave == Leave::Written))
+                .map(|kept| kept.unwrap_or_else(|| after(BUFFERED_MS_MAX))),
+            // A clock that stands still must not make this thread run in circles.
+            sign: sign.map(|ms| after(ms.max(SIGN_MS_MIN))),
+        }
     }
 
     /// Closes the ledger and answers all who wait.
@@ -308,29 +436,30 @@ impl Shared {
         heard
     }
 
-    /// The next batch; an empty one when a sync is due, none when the ledger is to close.
-    fn next(&self, sync_due: Option<Instant>) -> Option<Batch> {
+    /// The next batch; an empty one when something is due; at the end one that finishes the book.
+    fn next(&self, due: &Due) -> Option<Batch> {
         let mut queue = self.queue();
         loop {
             let now = Instant::now();
-            let is_due = sync_due.is_some_and(|due| due <= now);
+            let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
             if let Some(mut batch) = queue.waiting.pop_front() {
                 queue.bytes = queue.bytes.saturating_sub(batch.bodies.bytes());
-                if is_due || queue.stats.at_risk >= BUFFERED_RECORDS_MAX {
+                if is_due(due.sync) || queue.stats.at_risk >= BUFFERED_RECORDS_MAX {
                     batch.leave = Leave::Synced;
                 }
                 return Some(batch);
             }
-            if is_due || (queue.closing && sync_due.is_some()) {
+            if queue.closing {
+                let is_last = !std::mem::replace(&mut queue.finished, true);
+                return is_last.then(|| Batch { last: true, ..Batch::empty() });
+            }
+            if is_due(due.sync) || is_due(due.sign) {
                 return Some(Batch::empty());
             }
-            if queue.closing {
-                return None;
-            }
-            queue = match sync_due {
+            queue = match [due.sync, due.sign].into_iter().flatten().min() {
                 None => self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),
-                Some(due) => {
-                    let waited = self.filled.wait_timeout(queue, due - now);
+                Some(at) => {
+                    let waited = self.filled.wait_timeout(queue, at - now);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
@@ -338,29 +467,23 @@ impl Shared {
     }
 
     fn commit(&self, batch: &Batch) -> Outcome {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = self.queue().failed.clone();
         if let Some(failed) = failed {
             self.count_lost(batch);
             return Err(storage(&StoreError::Closed(failed)));
         }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = match batch.bodies.is_empty() {
-            true => writer.sync(),
-            false => writer.commit(&batch.bodies, batch.leave),
+        let done = match (batch.last, batch.bodies.is_empty()) {
+            (true, _) => writer.finish().map(|()| Leave::Synced),
+            (false, true) => writer.sync().map(|()| Leave::Synced),
+            (false, false) => writer.commit(&batch.bodies, batch.leave),
         };
-        drop(writer);
         match done {
-            Ok(()) => {
-                let mut queue = self.queue();
-                queue.stats.records += batch.bodies.count();
-                queue.stats.batches += u64::from(!batch.bodies.is_empty());
-                if batch.leave == Leave::Synced {
-                    queue.stats.syncs += 1;
-                    // What joined since this batch was taken is still at risk.
-                    queue.stats.at_risk = queue.waiting.iter().map(|batch| batch.buffered).sum();
-                }
+            Ok(left) => {
+                self.queue().count_written(batch, left);
                 Ok(())
             }
+            // The writer is let go only when everybody can see that it has failed.
             Err(error) => {
                 self.count_lost(batch);
                 Err(self.fail(&error))

@@ -8,11 +8,18 @@
 //! Unix systems only: it rests on their file permissions and locks.
 
 pub mod book;
+pub mod checkpoint;
 pub mod clock;
 pub mod hash;
+pub mod key;
 pub mod ledger;
 pub mod limits;
 pub mod line;
+pub mod memory;
+pub mod open_calls;
+pub mod proof;
+pub mod prune;
+pub mod verify;
 
 mod batch;
 mod disk;
@@ -28,8 +35,15 @@ mod writer;
 mod tests;
 
 pub use book::{Book, BookError, Entries, Entry};
+pub use checkpoint::Checkpoint;
 pub use clock::SystemClock;
 pub use error::StoreError;
 pub use hash::HashValue;
-pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats};
+pub use key::{CheckpointKey, Handover, PublicKey};
+pub use ledger::{Committer, FileLedger, LedgerOptions, LedgerStats, Signing};
 pub use line::{Line, LineFault};
+pub use memory::ChainedMemory;
+pub use open_calls::{OpenCalls, OpenCallsError};
+pub use proof::{ConsistencyProof, InclusionProof, ProofError};
+pub use prune::{PruneError, Tombstone, prune};
+pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

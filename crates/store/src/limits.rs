@@ -32,3 +32,20 @@ pub const SEGMENT_READ_BYTES_MAX: u64 =
 pub const SEGMENT_BYTES_MAX_ALLOWED: u64 = 256 * 1024 * 1024;
 /// Most segment files of one ledger.
 pub const SEGMENTS_MAX: usize = 1_000_000;
+/// Records from one checkpoint to the next.
+pub const CHECKPOINT_RECORDS: u64 = 1024;
+/// Longest time from a record to the checkpoint that covers it, in milliseconds, while records are
+/// written or a committing thread runs.
+pub const CHECKPOINT_MS: u64 = 60_000;
+/// Longest line of a checkpoint, in bytes.
+pub const CHECKPOINT_BYTES_MAX: usize = 1024;
+/// Most checkpoints that are read of one book.
+pub const CHECKPOINTS_MAX: usize = 10_000_000;
+/// Most places that a verification reports; it counts the rest.
+pub const FINDINGS_MAX: usize = 100;
+/// Calls whose outcome is waited for; with more, the oldest becomes unknown.
+pub const OPEN_CALLS_MAX: usize = 100_000;
+/// Hand-overs from key to key that are read, in bytes.
+pub const HANDOVERS_BYTES_MAX: u64 = 1024 * 1024;
+/// Largest tombstone, in bytes.
+pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;

@@ -5,11 +5,13 @@
 //! record tells of it. Anything else is damage, and damage is never repaired here: the ledger refuses
 //! to open, and a person looks.
 
+use crate::checkpoint;
 use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::hash::HashValue;
-use crate::head::{Head, Place};
+use crate::head::{Head, Place, Signed};
 use crate::limits::{SEGMENT_READ_BYTES_MAX, SEGMENTS_MAX};
+use crate::prune::{Tombstone, read_tombstone};
 use crate::segment::{Rest, first_seq, pass_lines, segment_name};
 
 /// The end of the book, as it was found.
@@ -19,6 +21,8 @@ pub(crate) struct Found {
     pub(crate) file: Option<Box<dyn DiskFile>>,
     /// What was cut.
     pub(crate) cut: Option<Cut>,
+    /// How far it is signed.
+    pub(crate) signed: Signed,
 }
 
 /// What was cut from the end of a segment.
@@ -34,7 +38,8 @@ pub(crate) struct Cut {
 pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, StoreError> {
     let segments = list_segments(disk)?;
     let mut place = start(disk, head, &segments)?;
-    let mut found = Found { place: place.clone(), file: None, cut: None };
+    let mut found =
+        Found { place: place.clone(), file: None, cut: None, signed: Signed::default() };
     let from = place.segment;
     let mut ahead = segments.iter().filter(|segment| **segment >= from).peekable();
     while let Some(segment) = ahead.next() {
@@ -55,7 +60,17 @@ pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, Sto
     }
     found.place = place;
     check_against(head, &found)?;
-    if let Some(file) = &found.file {
+    if let Some(last) = checkpoint::read_last(disk)? {
+        found.signed = Signed { size: last.size, at_ms: last.at.millis() };
+        let seq = found.place.seq();
+        if last.size > seq {
+            let what = format!("the book ends at line {seq}, but {} lines were signed", last.size);
+            return Err(damaged(found.place.segment, found.place.end, what));
+        }
+    }
+    // What the head knows to be on disk needs no second sync; the usual case, and a cheap one.
+    let is_known = head.is_some_and(|head| head.synced == found.place) && found.cut.is_none();
+    if let Some(file) = found.file.as_ref().filter(|_| !is_known) {
         settle_end(&**file, &found)?;
     }
     Ok(found)
@@ -71,9 +86,17 @@ fn start(disk: &dyn Disk, head: Option<&Head>, segments: &[u64]) -> Result<Place
         check_last_line(disk, &place)?;
         return Ok(place);
     }
-    match segments.first() {
-        None | Some(1) => Ok(Place::start()),
-        Some(first) => Err(damaged(*first, 0, "the segments before it are missing".into())),
+    let pruned = read_tombstone(disk)?.as_ref().and_then(Tombstone::place);
+    let start = pruned.unwrap_or_else(Place::start);
+    // Segments that should have been pruned may still be there.
+    match segments.iter().find(|segment| **segment >= start.segment) {
+        Some(first) if *first != start.segment => {
+            Err(damaged(*first, 0, "the segments before it are missing".into()))
+        }
+        None if start.segment > 1 => {
+            Err(damaged(start.segment, 0, "the segments behind the pruned ones are missing".into()))
+        }
+        Some(_) | None => Ok(start),
     }
 }
 

@@ -38,4 +38,11 @@ impl Frontier {
         self.peaks.push(node);
         self.size += 1;
     }
+
+    /// The root: that of RFC 6962 section 2.1, for no leaves the hash of nothing.
+    pub(crate) fn root(&self) -> HashValue {
+        let mut peaks = self.peaks.iter().rev().copied();
+        let Some(smallest) = peaks.next() else { return HashValue::of(&[]) };
+        peaks.fold(smallest, |right, left| HashValue::of_node(&left, &right))
+    }
 }

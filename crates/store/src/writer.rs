@@ -5,13 +5,16 @@
 //! and only if nothing stands behind the end, for another process may have died there.
 
 use crate::batch::Bodies;
+use crate::checkpoint::{self, Checkpoint};
 use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
-use crate::head::{HEAD_NAME, Head};
-use crate::limits::HEAD_BYTES_MAX;
+use crate::head::{HEAD_NAME, Head, Signed};
+use crate::key::{CheckpointKey, keep_last};
+use crate::limits::{BUFFERED_RECORDS_MAX, HEAD_BYTES_MAX};
 use crate::line::write_line;
 use crate::recovery::{Cut, recover};
 use crate::segment::{is_blank, segment_name};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_gate::json::Object;
 use tollgate_gate::{Clock, EventId, Json, Record, RecordKind};
@@ -34,11 +37,43 @@ pub(crate) struct Layout {
     pub(crate) prefill_bytes: u64,
 }
 
+/// When checkpoints are made, and with which key.
+pub(crate) struct Signer {
+    pub(crate) key: Key,
+    pub(crate) every_records: u64,
+    pub(crate) every_ms: u64,
+}
+
+/// The key, or where it is: a process that signs nothing need not read it.
+pub(crate) enum Key {
+    File(PathBuf),
+    Read {
+        key: Box<CheckpointKey>,
+        /// Where the last checkpoint is kept beside it.
+        file: Option<PathBuf>,
+    },
+}
+
+impl Key {
+    /// Reads the key, if that was not done yet.
+    pub(crate) fn read(&mut self) -> Result<(&CheckpointKey, Option<&Path>), StoreError> {
+        if let Key::File(file) = self {
+            let key = Box::new(CheckpointKey::open_or_make(file)?);
+            *self = Key::Read { key, file: Some(file.clone()) };
+        }
+        match self {
+            Key::Read { key, file } => Ok((key, file.as_deref())),
+            Key::File(file) => Err(StoreError::Key { file: file.clone(), what: "it was not read" }),
+        }
+    }
+}
+
 /// The writer of a process.
 pub(crate) struct Writer {
     disk: Box<dyn Disk>,
     clock: Arc<dyn Clock>,
     layout: Layout,
+    signer: Option<Signer>,
     head_file: Box<dyn DiskFile>,
     /// The text of the head as this process knows it.
     head_text: Vec<u8>,
@@ -63,6 +98,7 @@ impl Writer {
         disk: Box<dyn Disk>,
         clock: Arc<dyn Clock>,
         layout: Layout,
+        signer: Option<Signer>,
     ) -> Result<Writer, StoreError> {
         let head_file = disk
             .open(HEAD_NAME, OpenHow::OrNew)
@@ -71,6 +107,7 @@ impl Writer {
             disk,
             clock,
             layout,
+            signer,
             head_file,
             head_text: Vec::new(),
             head: Head::start(),
@@ -81,17 +118,25 @@ impl Writer {
         let held = writer.disk.lock()?;
         let head = Head::read(&writer.read_head()?);
         writer.recover(head.as_ref())?;
+        // A crash may have come between a record and its checkpoint.
+        writer.sign_if_due()?;
         drop(held);
         Ok(writer)
     }
 
     /// Puts a batch behind the end of the book.
-    pub(crate) fn commit(&mut self, bodies: &Bodies, leave: Leave) -> Result<(), StoreError> {
+    /// Says how it was left: synced also where that was not asked for but had to be.
+    pub(crate) fn commit(&mut self, bodies: &Bodies, leave: Leave) -> Result<Leave, StoreError> {
         let held = self.disk.lock()?;
         self.catch_up()?;
         self.append(bodies, leave)?;
+        if self.must_sync() && self.head.synced != self.head.now {
+            self.sync_segment()?;
+            self.write_head()?;
+        }
+        self.sign_if_due()?;
         drop(held);
-        Ok(())
+        Ok(if self.head.synced == self.head.now { Leave::Synced } else { Leave::Written })
     }
 
     /// Makes everything durable that was written.
@@ -102,8 +147,67 @@ impl Writer {
             self.sync_segment()?;
             self.write_head()?;
         }
+        self.sign_if_due()?;
         drop(held);
         Ok(())
+    }
+
+    /// Makes everything durable and signs it, whether or not a checkpoint is due.
+    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
+        let held = self.disk.lock()?;
+        self.catch_up()?;
+        if self.head.synced != self.head.now {
+            self.sync_segment()?;
+            self.write_head()?;
+        }
+        if self.signer.is_some() && self.head.synced.seq() > self.head.signed.size {
+            self.sign()?;
+        }
+        drop(held);
+        Ok(())
+    }
+
+    /// In how many milliseconds a checkpoint is due; none if there is nothing to sign.
+    pub(crate) fn sign_due_ms(&self) -> Option<u64> {
+        let signer = self.signer.as_ref()?;
+        let due = self.head.signed.at_ms.saturating_add(signer.every_ms);
+        let left = due.saturating_sub(self.clock.now().millis());
+        (self.head.now.seq() > self.head.signed.size).then_some(left)
+    }
+
+    /// Whether as many records, of all processes, are not on disk or not signed as may be.
+    fn must_sync(&self) -> bool {
+        let seq = self.head.now.seq();
+        let unsigned = seq.saturating_sub(self.head.signed.size);
+        seq.saturating_sub(self.head.synced.seq()) >= BUFFERED_RECORDS_MAX
+            || self.signer.as_ref().is_some_and(|signer| unsigned >= signer.every_records)
+    }
+
+    /// Signs what is on disk, when enough has come since the last checkpoint or that is long ago.
+    fn sign_if_due(&mut self) -> Result<(), StoreError> {
+        let Some(signer) = &self.signer else { return Ok(()) };
+        let records = self.head.synced.seq().saturating_sub(self.head.signed.size);
+        if records == 0 {
+            return Ok(());
+        }
+        let since = self.clock.now().millis().saturating_sub(self.head.signed.at_ms);
+        if records >= signer.every_records || since >= signer.every_ms {
+            self.sign()?;
+        }
+        Ok(())
+    }
+
+    fn sign(&mut self) -> Result<(), StoreError> {
+        let Some(signer) = &mut self.signer else { return Ok(()) };
+        let (key, file) = signer.key.read()?;
+        let checkpoint = Checkpoint::sign(&self.head.synced, self.clock.now(), key);
+        checkpoint::append(&*self.disk, &checkpoint)?;
+        if let Some(file) = file {
+            keep_last(file, checkpoint.text().as_bytes())
+                .map_err(|error| StoreError::io("write beside", file.to_string_lossy(), error))?;
+        }
+        self.head.signed = Signed { size: checkpoint.size, at_ms: checkpoint.at.millis() };
+        self.write_head()
     }
 
     /// Learns what other processes have done since.
@@ -164,7 +268,8 @@ impl Writer {
     /// Finds the end of the book by reading, and records what had to be cut.
     fn recover(&mut self, head: Option<&Head>) -> Result<(), StoreError> {
         let found = recover(&*self.disk, head)?;
-        self.head = Head { now: found.place.clone(), synced: found.place.clone() };
+        let (now, synced) = (found.place.clone(), found.place.clone());
+        self.head = Head { now, synced, signed: found.signed };
         self.vouched = 0;
         self.open =
             found.file.map(|file| OpenSegment { first_seq: found.place.segment, file, len: 0 });
@@ -222,7 +327,12 @@ impl Writer {
         let Some(open) = &mut self.open else { return Ok(()) };
         let end = from + self.lines.len() as u64;
         if end > open.len {
-            let ahead = usize::try_from(self.layout.prefill_bytes).unwrap_or_default();
+            // A batch that is larger than what is written ahead gains nothing from it.
+            let ahead = match self.lines.len() as u64 {
+                bytes if bytes < self.layout.prefill_bytes => self.layout.prefill_bytes,
+                _ => 0,
+            };
+            let ahead = usize::try_from(ahead).unwrap_or_default();
             self.lines.resize(self.lines.len() + ahead, b'\n');
             open.len = from + self.lines.len() as u64;
         }

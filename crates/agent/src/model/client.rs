@@ -78,6 +78,12 @@ pub enum ModelError {
     /// The answer broke off.
     #[error("the model's answer broke off: {0}")]
     Interrupted(String),
+    /// The answer reached the provider's limit of tokens before its end.
+    #[error("the model's answer was cut at the limit of tokens")]
+    CutOff,
+    /// The provider itself holds the answer back.
+    #[error("the model's provider holds its answer back: {0}")]
+    Filtered(String),
     /// The client itself failed.
     #[error("the model's client panicked: {0}")]
     Panicked(String),
@@ -100,6 +106,8 @@ impl ModelError {
             ModelError::Rejected(_) => "model_rejected",
             ModelError::Malformed(_) => "model_malformed",
             ModelError::Interrupted(_) => "model_interrupted",
+            ModelError::CutOff => "model_cut_off",
+            ModelError::Filtered(_) => "model_filtered",
             ModelError::Panicked(_) => "model_client_panicked",
             ModelError::ScriptEnded { .. } => "model_script_ended",
         })

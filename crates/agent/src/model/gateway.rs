@@ -14,8 +14,8 @@ use tollgate_gate::limits::NAME_BYTES_MAX;
 use tollgate_gate::payload::ModelCall;
 use tollgate_gate::text::cut;
 use tollgate_gate::{
-    Aborted, Code, Failure, Json, ModelResult, Name, Passage, Payload, Performed, Permit, Settled,
-    Ticket, Usage,
+    Aborted, Code, Failure, Json, ModelResult, Name, Object, Passage, Payload, Performed, Permit,
+    Settled, Ticket, Usage,
 };
 
 /// Calls models for one actor.
@@ -23,6 +23,8 @@ pub struct ModelGateway {
     client: Arc<dyn ModelClient>,
     model: Name,
     actor: Actor,
+    /// Further members of every request.
+    extra: Object,
     used: Mutex<Usage>,
 }
 
@@ -44,7 +46,21 @@ impl ModelGateway {
         model: impl Into<Name>,
         actor: &Actor,
     ) -> ModelGateway {
-        ModelGateway { client, model: model.into(), actor: actor.clone(), used: Mutex::default() }
+        ModelGateway {
+            client,
+            model: model.into(),
+            actor: actor.clone(),
+            extra: Object::new(),
+            used: Mutex::default(),
+        }
+    }
+
+    /// Sets further members of every request: a temperature, a limit of tokens. Hooks see them and
+    /// may rewrite them.
+    #[must_use]
+    pub fn with_extra(mut self, extra: Object) -> ModelGateway {
+        self.extra = extra;
+        self
     }
 
     /// What all calls have used.
@@ -58,6 +74,7 @@ impl ModelGateway {
             model: Name::clone(&self.model),
             messages: messages.to_vec(),
             tools: tools.iter().map(|tool| tool.to_json()).collect(),
+            extra: self.extra.clone(),
         };
         let call = ModelCall {
             provider: Some(self.client.provider().into()),

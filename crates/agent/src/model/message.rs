@@ -89,7 +89,12 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools, each as `{name, description, parameters}`.
     pub tools: Vec<Json>,
+    /// Further members (a temperature, a limit of tokens), as the client understands them.
+    pub extra: Object,
 }
+
+/// The members of a request that are not further ones.
+const REQUEST_MEMBERS: [&str; 3] = ["model", "messages", "tools"];
 
 /// A JSON value that is no message, reply or request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -266,6 +271,12 @@ impl ModelRequest {
         out.insert("model", &*self.model);
         out.insert("messages", Message::list_to_json(&self.messages));
         out.insert("tools", Json::Array(self.tools.clone()));
+        for (key, value) in self.extra.iter() {
+            // A further member never takes the place of one of these.
+            if !REQUEST_MEMBERS.contains(&key) {
+                out.insert(key, value.clone());
+            }
+        }
         out.into()
     }
 
@@ -280,6 +291,13 @@ impl ModelRequest {
             model: text_at(value, "model")?.into(),
             messages: Message::list_from_json(messages)?,
             tools: tools.to_vec(),
+            extra: value
+                .as_object()
+                .into_iter()
+                .flat_map(Object::iter)
+                .filter(|(key, _)| !REQUEST_MEMBERS.contains(key))
+                .map(|(key, value)| (key, value.clone()))
+                .collect(),
         })
     }
 }

@@ -72,7 +72,7 @@ fn swapping_a_directory_for_a_link_gains_nothing() {
                 }
             });
             let end = Instant::now() + Duration::from_millis(400);
-            let (mut inside, mut refused) = (0, 0);
+            let (mut inside, mut refused, mut made) = (0, 0, 0);
             // Until the attack was met in both of its states, and for a while at least.
             while Instant::now() < end || inside == 0 || refused == 0 {
                 match workspace.read("d/f") {
@@ -87,8 +87,9 @@ fn swapping_a_directory_for_a_link_gains_nothing() {
                 }
                 let _ = workspace.write("d/f", "inside");
                 let _ = workspace.edit("d/f", "outside", "changed");
-                let _ = workspace.write("d/new/g", "inside");
-                let _ = workspace.delete("d/new/g");
+                made += 1;
+                let _ = workspace.write(&format!("d/new-{made}/g"), "inside");
+                let _ = workspace.delete(&format!("d/new-{made}/g"));
                 if Instant::now() > end + Duration::from_secs(20) {
                     break;
                 }

@@ -1,7 +1,7 @@
 //! Batches: at the same time when all only read, in order otherwise; one refusal drops nobody, an
 //! abort drops what has begun, and every call has its result.
 
-use crate::rig::{ANYTHING, RealClock, Rig, call, echo, endless, gate_by, judge, registry};
+use crate::rig::{ANYTHING, RealClock, Rig, call, clock, echo, endless, gate_by, judge, registry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use tollgate_agent::{
     Declaration, Dispatch, Dispatched, Fate, Gated, Tool, asynchronous, blocking,
 };
 use tollgate_gate::{
-    Claim, Code, Counted, EventKind, Hook, Matcher, Opinion, Quota, RecordKind, Roles, Session,
-    inline,
+    ApprovalAnswer, ApprovalRequest, Approver, Claim, Code, Counted, EventKind, Gate, Hook,
+    Matcher, MemoryLedger, Opinion, Quota, RecordKind, Roles, Session, Soon, inline,
 };
 
 fn rig(tools: Vec<Tool>, hooks: Vec<Hook>) -> Rig {
@@ -148,6 +148,66 @@ async fn a_call_that_is_permitted_when_its_session_has_just_ended_does_not_run()
     let of_first = ledger.records().into_iter().filter(|r| r.call_id.as_deref() == Some("c1"));
     let outcome = of_first.last().unwrap();
     assert_eq!((outcome.kind, outcome.executed), (RecordKind::Outcome, Some(false)));
+}
+
+#[test]
+fn blocking_work_that_is_dropped_while_it_waits_for_a_thread_never_begins() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let abort = judge("abort", EventKind::PreTool, || Opinion::abort("enough"))
+        .matching(Matcher::tool("last").unwrap());
+    let hold = Declaration::new("hold", "Holds the only thread.", ANYTHING).unwrap().reads_only();
+    let handler = blocking(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        Ok("held".into())
+    });
+    let hold = Tool::new(hold, handler).unwrap();
+    let rig = rig(vec![hold, counted("count", &ran), echo("last", "")], vec![abort]);
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+    let runtime = runtime.unwrap();
+    let calls = ["hold", "count", "last"].map(|tool| call(tool, tool, "{}"));
+    let done = runtime.block_on(rig.tools.dispatch_many(calls.to_vec()));
+    let fates: Vec<_> = done.iter().map(|done| done.fate).collect();
+    assert_eq!(fates, [Fate::Unknown, Fate::Unknown, Fate::Known]);
+    // The thread is free again when this has run on it: behind whatever waited for it before.
+    runtime.block_on(async { tokio::task::spawn_blocking(|| ()).await }).unwrap();
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+}
+
+/// Reaches a person who never answers.
+struct Silence;
+
+impl Approver for Silence {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
+        Soon::later(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn an_abort_does_not_wait_for_a_person_who_is_asked_about_a_sibling() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let ask = judge("ask", EventKind::PreTool, || Opinion::ask(["owner"], "is that all right?"))
+        .matching(Matcher::tool("count").unwrap());
+    let abort = judge("abort", EventKind::PreTool, || Opinion::abort("enough"))
+        .matching(Matcher::tool("last").unwrap());
+    let ledger = Arc::new(MemoryLedger::new());
+    let gate = Gate::builder(clock())
+        .ledger(Arc::clone(&ledger) as _)
+        .approver(Arc::new(Silence))
+        .hooks([ask, abort])
+        .build()
+        .unwrap();
+    let registry = registry(vec![counted("count", &ran), echo("last", "")]);
+    let tools = Gated::new(registry, Arc::new(gate), Session::new("s1"));
+    let calls = vec![call("c1", "count", "{}"), call("c2", "last", "{}")];
+    let done = tokio::time::timeout(Duration::from_secs(30), tools.dispatch_many(calls)).await;
+    let done = done.unwrap();
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    assert_eq!((done[0].fate, done[0].result.executed), (Fate::Known, false));
+    assert_eq!(done[0].result.error.clone().unwrap().code, Code::SessionAborted);
+    let outcomes = ledger.records().into_iter().filter(|r| r.kind == RecordKind::Outcome);
+    let of_first: Vec<_> = outcomes.filter(|r| r.call_id.as_deref() == Some("c1")).collect();
+    assert_eq!(of_first.len(), 1);
+    assert_eq!((of_first[0].executed, of_first[0].ok), (Some(false), Some(false)));
 }
 
 #[tokio::test]

@@ -172,6 +172,8 @@ async fn an_abort_at_any_point_ends_the_loop_at_once() {
         assert!(aborted.reason.contains("over"), "{kind}: {aborted:?}");
         let told = kinds_told(&ledger);
         assert_eq!(told.last(), Some(&AgentAbort), "{kind}");
+        let asked = told.iter().filter(|told| **told == PreModel).count();
+        assert_eq!(asked, usize::from(matches!(kind, PreModel | PostModel | PreTool)), "{kind}");
         assert!(!told.contains(&AgentEnd) && !told.contains(&Error), "{kind}: {told:?}");
     }
 }

@@ -8,7 +8,7 @@ use tollgate_agent::{
     ModelStream, Reply, ScriptError, ScriptedClient,
 };
 use tollgate_gate::{
-    Code, EventKind, Hook, Opinion, RecordKind, Roles, Session, Soon, Usage, inline,
+    Code, EventKind, Hook, Json, Opinion, RecordKind, Roles, Session, Soon, Usage, inline,
 };
 
 /// A client that gives these deltas and keeps what it was asked.
@@ -149,6 +149,27 @@ async fn the_model_is_asked_what_was_judged_and_answers_what_the_hooks_leave() {
     let (answer, _) = ask(Arc::clone(&client), vec![before, after]).await;
     assert_eq!(client.asked.lock().unwrap()[0].messages, [Message::User("hello".into())]);
     assert_eq!(answer.reply.unwrap().text, "call 138***");
+}
+
+#[tokio::test]
+async fn further_members_of_a_request_are_judged_and_reach_the_client() {
+    let client = canned([Ok(Delta::Text("hi".into()))]);
+    let cap = inline(|view| {
+        let part = view.payload.part().unwrap();
+        let mut request = part.as_object().cloned().unwrap();
+        request.insert("max_tokens", 100u64);
+        Ok(Opinion::rewrite(request))
+    });
+    let hook = Hook::new("cap", EventKind::PreModel, Roles::REWRITE, cap);
+    let (gate, _ledger) = gate([hook]);
+    let actor = Actor::gated(gate, Session::new("s1"));
+    let asked = json(r#"{"max_tokens": 9000, "seed": 1, "model": "another"}"#);
+    let gateway = ModelGateway::new(Arc::clone(&client) as _, "m1", &actor)
+        .with_extra(asked.as_object().cloned().unwrap());
+    gateway.call(&[], &[]).await.reply.unwrap();
+    let request = client.asked.lock().unwrap()[0].clone();
+    assert_eq!(&*request.model, "m1");
+    assert_eq!(Json::from(request.extra), json(r#"{"max_tokens": 100, "seed": 1}"#));
 }
 
 #[tokio::test]

@@ -149,26 +149,29 @@ fn automaton(words: &[String]) -> Result<NFA, ActionError> {
 /// A text as words are compared: without invisible characters, in form NFKC, in lower case. Lower
 /// case comes last; what it decomposes is rare and the same on both sides.
 fn folded(text: &str) -> impl Iterator<Item = char> {
-    text.chars()
-        .filter(|c| !is_deceptive(*c) || matches!(c, '\n' | '\t' | '\r'))
-        .nfkc()
-        .flat_map(char::to_lowercase)
+    text.chars().filter(|c| is_seen(*c)).nfkc().flat_map(char::to_lowercase)
+}
+
+/// Whether a character is more than a trick: line ends and tabs stay, what cannot be seen goes.
+fn is_seen(c: char) -> bool {
+    !is_deceptive(c) || matches!(c, '\n' | '\t' | '\r')
 }
 
 impl Keywords {
     /// Whether the text holds a word, in one pass and without building the folded text.
     fn is_in(&self, text: &str) -> bool {
         let Ok(mut state) = self.words.start_state(Anchored::No) else { return true };
-        let mut buffer = [0u8; 4];
-        for c in folded(text) {
-            for byte in c.encode_utf8(&mut buffer).bytes() {
-                state = self.words.next_state(Anchored::No, state, byte);
-                if self.words.is_match(state) {
-                    return true;
-                }
-            }
+        let mut is_found = |byte: u8| {
+            state = self.words.next_state(Anchored::No, state, byte);
+            self.words.is_match(state)
+        };
+        if text.is_ascii() {
+            // Folding ASCII is lower case without control characters.
+            let seen = text.bytes().filter(|byte| is_seen(char::from(*byte)));
+            return seen.map(|byte| byte.to_ascii_lowercase()).any(&mut is_found);
         }
-        false
+        let mut buffer = [0u8; 4];
+        folded(text).any(|c| c.encode_utf8(&mut buffer).bytes().any(&mut is_found))
     }
 }
 
@@ -209,6 +212,7 @@ mod tests {
             "PASSWORD=1",
             "ｐａｓｓｗｏｒｄ",
             "pass\u{200b}word",
+            "pass\u{8}\0WORD",
             "the 𝓹𝓪𝓼𝓼𝔀𝓸𝓻𝓭",
             "re\u{301}sume\u{301}",
         ] {

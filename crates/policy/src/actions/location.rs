@@ -49,10 +49,10 @@ mod tests {
 
     #[test]
     fn a_folder_ends_at_a_slash() {
-        assert_eq!(behind("/work", "/work/a"), Some("a"));
-        assert_eq!(behind("/work/", "/work/a"), Some("a"));
-        assert_eq!(behind("/work", "/work"), Some(""));
-        assert_eq!(behind("/work", "/workshop/a"), None);
+        assert_eq!(behind("/sandbox", "/sandbox/a"), Some("a"));
+        assert_eq!(behind("/sandbox/", "/sandbox/a"), Some("a"));
+        assert_eq!(behind("/sandbox", "/sandbox"), Some(""));
+        assert_eq!(behind("/sandbox", "/sandboxes/a"), None);
         assert_eq!(behind("/", "/a"), Some("a"));
     }
 }

@@ -41,6 +41,7 @@ pub(crate) struct BuildError {
 pub(crate) struct Parts {
     pub(crate) matcher: Matcher,
     pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) exceptions: Arc<Exceptions>,
 }
 
 /// Builds a hook.
@@ -60,7 +61,12 @@ pub(crate) fn hook(plan: &HookPlan, parts: Parts) -> Result<Hook, BuildError> {
         return Err(BuildError { hook: plan.name.clone(), what });
     };
     let kinds = KindSet::of(plan.kinds.iter().copied());
-    let mut hook = Hook::new(plan.name.as_str(), kinds, spec.roles, parts.handler)
+    let handler = if parts.exceptions.0.is_empty() {
+        parts.handler
+    } else {
+        Arc::new(Excepted { inner: parts.handler, exceptions: parts.exceptions })
+    };
+    let mut hook = Hook::new(plan.name.as_str(), kinds, spec.roles, handler)
         .matching(parts.matcher)
         .with_priority(plan.priority)
         .with_enabled(plan.enabled)
@@ -99,11 +105,9 @@ pub(crate) fn parts(
         let test = Matcher::Test(Arc::new(Condition::from_snapshot(snapshot.clone(), groups)));
         matcher = matcher.and(if negated { Matcher::Not(Box::new(test)) } else { test });
     }
-    let mut handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan, &context.redactors)));
-    if !plan.exceptions.is_empty() {
-        handler = Arc::new(Excepted::new(handler, &plan.exceptions, context).map_err(wrong)?);
-    }
-    Ok(Parts { matcher, handler })
+    let handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan, &context.redactors)));
+    let exceptions = Exceptions::new(&plan.exceptions, context).map_err(wrong)?;
+    Ok(Parts { matcher, handler, exceptions: Arc::new(exceptions) })
 }
 
 /// The matcher of a plan.
@@ -235,44 +239,48 @@ impl Handler for LazyAction {
     }
 }
 
-/// A handler that has no opinion where an exception holds. The gate's clock says whether it still
-/// does; an event cannot date itself back.
-struct Excepted {
-    inner: Arc<dyn Handler>,
-    exceptions: Vec<(Matcher, Option<Timestamp>)>,
-}
+/// Where a hook does not hold, each with its end.
+#[derive(Default)]
+pub(crate) struct Exceptions(Vec<(Matcher, Option<Timestamp>)>);
 
-impl Excepted {
-    fn new(
-        inner: Arc<dyn Handler>,
-        plans: &[ExceptionPlan],
-        context: &BuildContext,
-    ) -> Result<Excepted, String> {
+impl Exceptions {
+    fn new(plans: &[ExceptionPlan], context: &BuildContext) -> Result<Exceptions, String> {
         let one = |plan: &ExceptionPlan| {
             let until = plan.until.map(Timestamp::from_nanos);
             Ok((matcher(&plan.matching, &context.effects)?, until))
         };
-        let exceptions = plans.iter().map(one).collect::<Result<_, String>>()?;
-        Ok(Excepted { inner, exceptions })
+        plans.iter().map(one).collect::<Result<_, String>>().map(Exceptions)
     }
 
-    fn holds(&self, view: &View<'_>) -> bool {
+    /// Whether one of them holds. The gate's clock says so; an event cannot date itself back.
+    pub(crate) fn hold(&self, view: &View<'_>) -> bool {
         let subject = Subject { event: view.event, payload: view.payload, session: view.session };
-        self.exceptions.iter().any(|(matcher, until)| {
+        self.0.iter().any(|(matcher, until)| {
             // An exception that cannot be told does not hold.
             until.is_none_or(|until| view.now < until) && matcher.matches(&subject) == Ok(true)
         })
     }
 }
 
+/// A handler that has no opinion where an exception holds.
+struct Excepted {
+    inner: Arc<dyn Handler>,
+    exceptions: Arc<Exceptions>,
+}
+
 impl Handler for Excepted {
     fn handle<'a>(&'a self, view: View<'a>) -> Soon<'a, Result<Opinion, HandlerError>> {
-        if self.holds(&view) { Soon::now(Ok(Opinion::none())) } else { self.inner.handle(view) }
+        if self.exceptions.hold(&view) {
+            Soon::now(Ok(Opinion::none()))
+        } else {
+            self.inner.handle(view)
+        }
     }
 
     fn describe(&self) -> Option<String> {
         let exceptions: Vec<String> = self
             .exceptions
+            .0
             .iter()
             .map(|(matcher, until)| match until {
                 Some(until) => format!("{matcher} until {until}"),

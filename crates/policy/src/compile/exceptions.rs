@@ -9,10 +9,15 @@ use super::plan::ExceptionPlan;
 use super::settings::Locked;
 use super::vars::Vars;
 use super::{Made, Tools, Unit};
-use crate::diagnostic::{Diagnostic, Report};
+use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::shape::nearest;
 use crate::limits::EXCEPTIONS_MAX;
 use tollgate_gate::Timestamp;
+
+fn ended(hook: &str, place: Place) -> Diagnostic {
+    let message = format!("this exception to `{hook}` has ended");
+    Diagnostic::warning("exception", place, message).with_remedy("remove it")
+}
 
 /// Attaches the exceptions of all files to their hooks.
 pub(super) fn attach(
@@ -58,9 +63,7 @@ pub(super) fn attach(
                 continue;
             }
             if exception.until.is_some_and(|until| until <= now) {
-                let message = format!("this exception to `{name}` has ended");
-                let found = Diagnostic::warning("exception", place, message);
-                report.push(found.with_remedy("remove it"));
+                report.push(ended(name, place));
                 continue;
             }
             let context = MatchContext {

@@ -15,13 +15,14 @@ pub(crate) mod vars;
 
 use crate::actions::Redactor;
 use crate::compile::build::{BuildContext, Ready};
-use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource};
+use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource, ToolFacts};
 use crate::compile::plan::{HookPlan, MatchPlan, Plan, SettingsPlan};
 use crate::compile::vars::Vars;
 use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::{RawHook, RawPolicy};
 use crate::layers::LayerKind;
 use crate::lint;
+use crate::load::EffectsOf;
 use crate::when::Groups;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ pub(crate) struct CompileContext<'c> {
     /// The environment; only declared variables are looked up.
     pub(crate) env: &'c dyn Fn(&str) -> Option<String>,
     pub(crate) now: Timestamp,
-    pub(crate) effects: Option<Arc<dyn EffectSource>>,
+    pub(crate) effects: Option<&'c EffectsOf>,
     pub(crate) redactors: &'c Redactors,
 }
 
@@ -90,10 +91,7 @@ pub(crate) fn compile(
     let vars = settings::vars(units, context, report);
     let settings = settings::merge(units, report);
     let tools = settings::tools(units, report);
-    let effects = context
-        .effects
-        .clone()
-        .unwrap_or_else(|| Arc::new(DeclaredEffects::new(settings.facts.clone())));
+    let effects = effects_of(context.effects, &settings.facts);
     let build = BuildContext {
         effects: Arc::new(EffectMemo::new(effects)),
         groups: Arc::new(groups(&settings)),
@@ -127,6 +125,14 @@ pub(crate) fn compile(
             refused(&error, &made, report);
             None
         }
+    }
+}
+
+/// What knows the effects of calls, under these declarations.
+pub(crate) fn effects_of(of: Option<&EffectsOf>, facts: &ToolFacts) -> Arc<dyn EffectSource> {
+    match of {
+        Some(of) => of(facts),
+        None => Arc::new(DeclaredEffects::new(facts.clone())),
     }
 }
 

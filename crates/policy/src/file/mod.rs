@@ -16,3 +16,4 @@ pub(crate) use node::{Entry, Node, Value};
 pub(crate) use raw::{RawAction, RawHook, RawInclude, RawPolicy};
 pub(crate) use read::read_policy;
 pub(crate) use shapes::{ACTION_DOC, HOOK, MATCH, POLICY};
+pub(crate) use yaml::read as read_tree;

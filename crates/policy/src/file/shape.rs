@@ -5,6 +5,7 @@
 
 use super::node::{Node, Value};
 use crate::diagnostic::{Diagnostic, Place, SourceId, Span};
+use crate::limits::DIAGNOSTICS_MAX;
 use std::time::Duration;
 use tollgate_gate::Timestamp;
 
@@ -30,6 +31,7 @@ pub(crate) enum Want {
     Object(&'static Shape),
     /// The first of these whose form fits.
     Either(&'static [Want]),
+    Anything,
 }
 
 /// A mapping with known keys.
@@ -79,6 +81,9 @@ pub(crate) struct Checker<'p> {
 
 impl Checker<'_> {
     fn error(&mut self, code: &'static str, span: Span, message: String, remedy: String) {
+        if self.problems.len() >= DIAGNOSTICS_MAX {
+            return;
+        }
         let place = Place { source: self.source, span };
         self.problems.push(Diagnostic::error(code, place, message).with_remedy(remedy));
     }
@@ -91,7 +96,13 @@ impl Checker<'_> {
         if !matches!(node.value, Value::Map(_)) {
             let keys: Vec<&str> = shape.keys.iter().map(|key| key.name).take(6).collect();
             let message = format!("`{name}` must be a mapping, found {}", node.type_name());
-            self.error("type", node.span, message, format!("keys: {}", keys.join(", ")));
+            let remedy = match (node.scalar_text(), keys.first()) {
+                (Some(text), Some(key)) if text.len() <= 40 => {
+                    format!("write `{name}: {{ {key}: {text} }}`; keys: {}", keys.join(", "))
+                }
+                _ => format!("keys: {}", keys.join(", ")),
+            };
+            self.error("type", node.span, message, remedy);
             return;
         }
         for entry in node.entries() {
@@ -135,7 +146,7 @@ impl Checker<'_> {
             return;
         }
         match (want, &node.value) {
-            (Want::Text, Value::Text(_)) | (Want::Flag, Value::Bool(_)) => {}
+            (Want::Anything, _) | (Want::Text, Value::Text(_)) | (Want::Flag, Value::Bool(_)) => {}
             (Want::Object(shape), _) => self.object(node, shape, name),
             (Want::Names, Value::Text(text)) if !text.is_empty() => {}
             (Want::Globs, Value::Text(text)) if !text.is_empty() => {}
@@ -200,6 +211,7 @@ pub(crate) fn is_more(more: More, key: &str) -> bool {
 /// Whether a value has the outer form of what is wanted.
 fn is_form(want: &Want, node: &Node) -> bool {
     match want {
+        Want::Anything => true,
         Want::Text | Want::Duration | Want::Date | Want::Word(_) => {
             matches!(node.value, Value::Text(_))
         }
@@ -217,6 +229,7 @@ fn in_words(want: &Want) -> String {
     match want {
         Want::Text => "a text".to_owned(),
         Want::Flag => "`true` or `false`".to_owned(),
+        Want::Whole(min, max) if min == max => format!("`{min}`"),
         Want::Whole(min, max) => format!("a whole number from {min} to {max}"),
         Want::Duration => "a duration such as `30s`, `15m` or `7d`".to_owned(),
         Want::Date => "a date such as `2027-01-15`".to_owned(),
@@ -233,6 +246,7 @@ fn in_words(want: &Want) -> String {
             let words: Vec<String> = wants.iter().map(in_words).collect();
             words.join(", or ")
         }
+        Want::Anything => "any value".to_owned(),
     }
 }
 
@@ -260,6 +274,9 @@ fn remedy(node: &Node, want: &Want, name: &str) -> String {
             format!("write `{name}: off`")
         }
         Value::Bool(value) => format!("put quotes round it: \"{value}\""),
+        Value::Number(number) if matches!(want, Want::Duration) => {
+            format!("write a unit: `{name}: {}s`", number.literal())
+        }
         Value::Number(number) if !matches!(want, Want::Whole(..)) => {
             format!("put quotes round it: \"{}\"", number.literal())
         }

@@ -11,7 +11,12 @@ use crate::diagnostic::{Diagnostic, Place, SourceId, Span};
 pub(super) struct Found {
     pub(super) diagnostic: Diagnostic,
     pub(super) hide: Span,
+    /// What it is blanked out with.
+    pub(super) with: char,
 }
+
+/// What a value is blanked out with.
+const VALUE: char = 'x';
 
 /// Explains a grammar error at a byte of the text.
 pub(super) fn explain(source: SourceId, text: &str, at: usize, words: &str) -> Found {
@@ -22,8 +27,11 @@ pub(super) fn explain(source: SourceId, text: &str, at: usize, words: &str) -> F
             place(Span::new(at.saturating_sub(1), at)),
             "a tab in the indentation",
         );
-        let hide = Line::at(text, at).whole();
-        return Found { diagnostic: diagnostic.with_remedy("indent with spaces"), hide };
+        let start = Line::at(text, at).start;
+        let indent = text.get(start..).unwrap_or_default();
+        let len = indent.len() - indent.trim_start_matches([' ', '\t']).len();
+        let diagnostic = diagnostic.with_remedy("indent with spaces");
+        return Found { diagnostic, hide: Span::new(start, start + len), with: ' ' };
     }
     let rest = text.get(at..).unwrap_or_default();
     if rest.starts_with('*') {
@@ -39,7 +47,7 @@ pub(super) fn explain(source: SourceId, text: &str, at: usize, words: &str) -> F
             let message = format!("the value of `{}` {why}", value.key);
             let diagnostic = Diagnostic::error("yaml-quotes", place(span), message)
                 .with_remedy(quoted_line(value.key, value.text));
-            return Found { diagnostic, hide: span };
+            return Found { diagnostic, hide: span, with: VALUE };
         }
         match line.before(text) {
             Some(before) => line = before,
@@ -57,7 +65,7 @@ pub(super) fn explain(source: SourceId, text: &str, at: usize, words: &str) -> F
         Some(value) => Span::new(value.start, value.start + value.text.len()),
         None => line.whole(),
     };
-    Found { diagnostic, hide }
+    Found { diagnostic, hide, with: VALUE }
 }
 
 /// A glob without quotes.
@@ -72,7 +80,7 @@ fn star(source: SourceId, text: &str, at: usize) -> Found {
     let message = format!("`{glob}` without quotes is an alias of YAML, not a glob");
     let diagnostic = Diagnostic::error("yaml-quotes", Place { source, span }, message)
         .with_remedy(format!("write \"{glob}\""));
-    Found { diagnostic, hide: span }
+    Found { diagnostic, hide: span, with: VALUE }
 }
 
 fn is_in_flow(text: &str, at: usize) -> bool {
@@ -140,7 +148,8 @@ fn is_condition(key: &str) -> bool {
 fn trap(key: &str, value: &str) -> Option<&'static str> {
     let first = value.chars().next()?;
     if matches!(first, '\'' | '"') {
-        return Some("starts with a quote that ends before the value does");
+        return ends_early(value, first)
+            .then_some("starts with a quote that ends before the value does");
     }
     let marks = if is_condition(key) { "!?*&%@`[{#" } else { "!*&%@`" };
     if marks.contains(first) {
@@ -150,6 +159,24 @@ fn trap(key: &str, value: &str) -> Option<&'static str> {
         return Some("has a `:` that YAML takes for a key");
     }
     None
+}
+
+/// Whether something other than a comment stands behind the quote that closes the first one.
+fn ends_early(value: &str, quote: char) -> bool {
+    let mut chars = value.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' && quote == '"' {
+            chars.next();
+        } else if c == quote {
+            if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) {
+                chars.next();
+                continue;
+            }
+            let behind = value.get(at + 1..).unwrap_or_default().trim_start();
+            return !behind.is_empty() && !behind.starts_with('#');
+        }
+    }
+    false
 }
 
 /// The line with its value in double quotes.

@@ -28,7 +28,7 @@ pub(crate) fn read(source: SourceId, text: &str) -> (Option<Node>, Vec<Diagnosti
             Err(error) => {
                 let at = offsets.byte(error.marker().index()).min(text.len());
                 let found = traps::explain(source, text, at, error.info());
-                let again = masked.hide(found.hide);
+                let again = masked.hide(found.hide, found.with);
                 problems.push(found.diagnostic);
                 if !again {
                     break;
@@ -47,13 +47,13 @@ struct Masked {
 
 impl Masked {
     /// Blanks a span out; says whether that changed anything.
-    fn hide(&mut self, span: Span) -> bool {
+    fn hide(&mut self, span: Span, with: char) -> bool {
         if span.start >= span.end || self.spans.contains(&span) {
             return false;
         }
         let Some(hidden) = self.text.get(span.start..span.end) else { return false };
-        let blank: String =
-            hidden.bytes().map(|byte| if byte == b'\n' { '\n' } else { 'x' }).collect();
+        let blank = |byte| if byte == b'\n' { '\n' } else { with };
+        let blank: String = hidden.bytes().map(blank).collect();
         self.text.replace_range(span.start..span.end, &blank);
         self.spans.push(span);
         true

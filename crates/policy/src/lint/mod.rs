@@ -22,7 +22,7 @@ pub(crate) fn lint(
     context: &BuildContext,
     report: &mut Report,
 ) {
-    for hook in made {
+    for hook in made.iter().filter(|hook| !hook.broken) {
         runs(units, hook, report);
         matches::check(hook, report);
         if !context.effects.source().reads_shell() {

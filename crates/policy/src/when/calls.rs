@@ -94,7 +94,7 @@ impl Checker<'_> {
         }
         let kind = function_type(function, &name.name, &types)?;
         check_literal(function, &exprs, values)?;
-        Ok((Expr::Call(function, exprs), kind))
+        Ok((call(function, exprs), kind))
     }
 
     /// The text and the literal pattern of `matches`, `glob` and `ip_in`.
@@ -134,7 +134,7 @@ impl Checker<'_> {
         };
         let Some(object) = self.object_name(target) else {
             let holder = self.holder(target, field)?;
-            return Ok(Expr::HasField(Box::new(holder), field.name.as_str().into()));
+            return Ok(holder.has_field(&field.name));
         };
         let (name, place, exists) = known_place(&object, field)?;
         self.check_exists(node, &name, exists)?;
@@ -214,6 +214,24 @@ impl Checker<'_> {
             (_, [condition, ..]) => (self.truth(condition)?, None),
             (_, []) => (Expr::Bool(true), None),
         })
+    }
+}
+
+/// The call as it runs. Parts that are written out stand apart: they need no value of their own, and
+/// what is searched for is prepared once.
+fn call(function: Function, exprs: Vec<Expr>) -> Expr {
+    let [text, Expr::Text(part)] = exprs.as_slice() else {
+        return Expr::Call(function, exprs);
+    };
+    let text = Box::new(text.clone());
+    match function {
+        Function::StartsWith => Expr::Starts(text, part.clone()),
+        Function::EndsWith => Expr::Ends(text, part.clone()),
+        Function::Contains => match Lazy::checked(part) {
+            Ok(part) => Expr::Contains(text, part),
+            Err(_) => Expr::Call(function, exprs),
+        },
+        _ => Expr::Call(function, exprs),
     }
 }
 

@@ -169,6 +169,12 @@ impl Checker<'_> {
         }
         self.check_met(&left_expr, right)?;
         self.check_met(&right_expr, left)?;
+        if operator == Operator::In
+            && let Expr::List(items) = &right_expr
+            && items.iter().all(Expr::is_literal)
+        {
+            return Ok((Expr::OneOf(Box::new(left_expr), items.clone()), Type::Bool));
+        }
         Ok((Expr::Binary(operator, Box::new([left_expr, right_expr])), kind))
     }
 
@@ -288,7 +294,7 @@ impl Checker<'_> {
         if !self.is_free(target) {
             self.check_guarded(node, self.path(node))?;
         }
-        Ok((Expr::Field(Box::new(target_expr), field.name.as_str().into()), Type::Any))
+        Ok((target_expr.field(&field.name), Type::Any))
     }
 
     /// A field of an object of the table.

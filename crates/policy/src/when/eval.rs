@@ -5,9 +5,10 @@
 //! never absorbed. Nothing is allocated unless the condition itself makes a text or a list.
 
 use super::function::call;
-use super::limits::{LIST_ITEMS_MAX, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX};
+use super::limits::{LIST_ITEMS_MAX, REGEX_WEIGHT, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX};
 use super::parse::Operator;
-use super::read::read;
+use super::read::{json, read};
+use super::scope::Known;
 use super::tree::{Comprehension, Expr, Purpose};
 use super::value::{Type, Value, compare_numbers};
 use super::{Groups, operate};
@@ -15,7 +16,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
-use tollgate_gate::Subject;
+use tollgate_gate::{Json, Subject};
 
 /// Why a condition has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,7 @@ impl<'a> Run<'a> {
     }
 
     /// Counts steps, unless too many were taken.
+    #[inline]
     pub(super) fn charge(&mut self, steps: usize) -> Outcome<'a, ()> {
         let steps = u32::try_from(steps).unwrap_or(STEPS_MAX);
         self.steps = self.steps.saturating_add(steps);
@@ -119,19 +121,36 @@ impl<'a> Run<'a> {
             Expr::Not(inner) => self.truth(inner).map(|value| !value),
             Expr::Binary(operator, sides) => {
                 let [left, right] = &**sides;
-                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
                 match self.compared(*operator, &left, &right)? {
                     Some(answer) => Ok(answer),
                     None => of_value(&operate::arithmetic(self, *operator, &left, &right)?),
                 }
             }
+            Expr::OneOf(item, list) => {
+                let item = self.value(item)?;
+                self.charge(list.len())?;
+                for other in list {
+                    let other = self.operand(other)?;
+                    if self.equal(&item, &other)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Expr::Starts(text, part) => self.matched(text, |_, text| Ok(text.starts_with(&**part))),
+            Expr::Ends(text, part) => self.matched(text, |_, text| Ok(text.ends_with(&**part))),
+            Expr::Contains(text, part) => self.matched(text, |run, text| {
+                run.charge_text(text.len())?;
+                Ok(part.get().ok_or(Fault::NoPattern)?.find(text.as_bytes()).is_some())
+            }),
             Expr::Regex(text, pattern) => self.matched(text, |run, text| {
-                // An automaton looks at each byte; searching a literal does not.
-                run.charge_text(text.len().saturating_mul(4))?;
+                run.charge_text(text.len().saturating_mul(REGEX_WEIGHT))?;
                 Ok(pattern.get().ok_or(Fault::NoPattern)?.is_match(text))
             }),
             Expr::Glob(text, pattern) => self.matched(text, |run, text| {
-                run.charge_text(text.len().saturating_mul(16))?;
+                // At worst, each byte meets each part of the pattern.
+                run.charge_text(text.len().saturating_mul(pattern.text().len()))?;
                 Ok(pattern.get().ok_or(Fault::NoPattern)?.matches(text))
             }),
             Expr::Cidr(text, pattern) => self.matched(text, |_, text| {
@@ -159,6 +178,7 @@ impl<'a> Run<'a> {
         fault.map_or(Ok(!decides), Err)
     }
 
+    #[inline]
     fn matched(
         &mut self,
         text: &'a Expr,
@@ -183,6 +203,12 @@ impl<'a> Run<'a> {
             Expr::Text(text) => Value::Text(text),
             Expr::Known(known) => return read(self, *known),
             Expr::HasKnown(known) => Value::Bool(read(self, *known).is_ok()),
+            Expr::Path(root, keys) => Value::from(self.at(*root, keys)?),
+            Expr::HasPath(root, keys) => {
+                let Some((last, keys)) = keys.split_last() else { return Err(Fault::MissingKey) };
+                let holder = self.at(*root, keys)?;
+                Value::Bool(field(&Value::from(holder), last)?.is_some())
+            }
             Expr::Local(slot) => {
                 self.locals.get(usize::from(*slot)).cloned().ok_or(Fault::MissingKey)?
             }
@@ -206,7 +232,7 @@ impl<'a> Run<'a> {
             }
             Expr::Binary(operator, sides) => {
                 let [left, right] = &**sides;
-                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
                 match self.compared(*operator, &left, &right)? {
                     Some(answer) => Value::Bool(answer),
                     None => return operate::arithmetic(self, *operator, &left, &right),
@@ -226,10 +252,37 @@ impl<'a> Run<'a> {
             Expr::Not(_)
             | Expr::And(_)
             | Expr::Or(_)
+            | Expr::OneOf(..)
+            | Expr::Contains(..)
+            | Expr::Starts(..)
+            | Expr::Ends(..)
             | Expr::Regex(..)
             | Expr::Glob(..)
             | Expr::Cidr(..) => Value::Bool(self.truth(expr)?),
         })
+    }
+
+    /// The value of a node that is often a literal.
+    #[inline]
+    fn operand(&mut self, expr: &'a Expr) -> Outcome<'a, Value<'a>> {
+        match expr {
+            Expr::Text(text) => Ok(Value::Text(text)),
+            Expr::Int(value) => Ok(Value::Int(*value)),
+            other => self.value(other),
+        }
+    }
+
+    /// The JSON value at the end of a path.
+    fn at(&mut self, root: Known, keys: &'a [Box<str>]) -> Outcome<'a, &'a Json> {
+        self.charge(keys.len())?;
+        let mut at = json(self, root);
+        for key in keys {
+            let Json::Object(object) = at else {
+                return Err(Fault::Unfit("a field", Value::from(at).kind()));
+            };
+            at = object.get(key).ok_or(Fault::Missing(key))?;
+        }
+        Ok(at)
     }
 
     fn list(&mut self, items: &'a [Expr]) -> Outcome<'a, Value<'a>> {
@@ -293,6 +346,7 @@ impl<'a> Run<'a> {
             return Ok(a.cmp(b));
         }
         match (left, right) {
+            (Value::Int(a), Value::Int(b)) => Ok(a.cmp(b)),
             (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
             (Value::Timestamp(a), Value::Timestamp(b))
             | (Value::Duration(a), Value::Duration(b)) => Ok(a.cmp(b)),
@@ -314,6 +368,7 @@ impl<'a> Run<'a> {
             return Ok(a == b);
         }
         match (left, right) {
+            (Value::Int(a), Value::Int(b)) => Ok(a == b),
             (Value::Null, Value::Null) => Ok(true),
             (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
             (Value::Timestamp(a), Value::Timestamp(b))

@@ -22,3 +22,6 @@ pub const STEP_BYTES: usize = 256;
 pub const REGEX_BYTES_MAX: usize = 1024;
 /// Largest compiled regular expression, in bytes.
 pub const REGEX_COMPILED_BYTES_MAX: usize = 1024 * 1024;
+/// How many times as much a byte counts when a regular expression looks at it: so much slower than
+/// searching an automaton can be, however hostile the text.
+pub const REGEX_WEIGHT: usize = 16;

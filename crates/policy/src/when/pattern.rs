@@ -4,6 +4,7 @@
 //! Patterns are literals. A pattern out of an event would let a stranger choose what is compiled.
 
 use super::limits::{REGEX_BYTES_MAX, REGEX_COMPILED_BYTES_MAX};
+use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,11 +15,13 @@ use tollgate_gate::Glob;
 /// A text that compiles into `T` once, when it is first used.
 pub(super) struct Lazy<T> {
     text: Box<str>,
-    compiled: OnceLock<Option<T>>,
+    compiled: OnceLock<Option<Box<T>>>,
 }
 
 pub(super) type RegexPattern = Lazy<Regex>;
 pub(super) type GlobPattern = Lazy<Glob>;
+/// A part that texts are searched for.
+pub(super) type PartPattern = Lazy<Finder<'static>>;
 pub(super) type CidrPattern = Lazy<Cidr>;
 
 /// What a pattern's text compiles into.
@@ -30,12 +33,17 @@ impl<T: Compile> Lazy<T> {
     /// Compiles now, to know that it can be.
     pub(super) fn checked(text: &str) -> Result<Lazy<T>, String> {
         let compiled = T::compile(text)?;
-        Ok(Lazy { text: text.into(), compiled: OnceLock::from(Some(compiled)) })
+        Ok(Lazy { text: text.into(), compiled: OnceLock::from(Some(Box::new(compiled))) })
+    }
+
+    /// The pattern as it was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     /// The compiled pattern; `None` only when a snapshot holds one that never was valid.
     pub(super) fn get(&self) -> Option<&T> {
-        self.compiled.get_or_init(|| T::compile(&self.text).ok()).as_ref()
+        self.compiled.get_or_init(|| T::compile(&self.text).ok().map(Box::new)).as_deref()
     }
 }
 
@@ -87,6 +95,12 @@ impl Compile for Regex {
 fn last_line(text: &str) -> String {
     let line = text.lines().last().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+impl Compile for Finder<'static> {
+    fn compile(text: &str) -> Result<Finder<'static>, String> {
+        Ok(Finder::new(text).into_owned())
+    }
 }
 
 impl Compile for Glob {

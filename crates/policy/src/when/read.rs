@@ -6,7 +6,7 @@ use super::value::Value;
 use std::sync::LazyLock;
 use tollgate_gate::{Counters, EventId, Failure, Json, Name, Object, Payload};
 
-static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
+static EMPTY: LazyLock<Json> = LazyLock::new(|| Object::new().into());
 
 /// The value of a field; [`Fault::Missing`] when it is absent.
 pub(super) fn read<'a>(run: &Run<'a>, known: Known) -> Result<Value<'a>, Fault<'a>> {
@@ -29,9 +29,7 @@ pub(super) fn read<'a>(run: &Run<'a>, known: Known) -> Result<Value<'a>, Fault<'
             Some(call) => optional(&call.server, "server"),
             None => Err(Fault::Missing("server")),
         },
-        Known::Args => Ok(arguments(payload)),
-        Known::OriginalArgs => Ok(arguments(&event.payload)),
-        Known::Call => Ok(call(payload)),
+        Known::Args | Known::OriginalArgs | Known::Call => Ok(Value::from(json(run, known))),
         Known::Model => Ok(model(payload)),
         Known::OriginalModel => Ok(model(&event.payload)),
         Known::Messages => Ok(messages(payload)),
@@ -67,20 +65,19 @@ pub(super) fn read<'a>(run: &Run<'a>, known: Known) -> Result<Value<'a>, Fault<'
     }
 }
 
-/// The arguments; no arguments are an empty map.
-fn arguments(payload: &Payload) -> Value<'_> {
-    match payload.tool_call().map(|call| &*call.arguments) {
-        None | Some(Json::Null) => Value::Object(&EMPTY),
-        Some(arguments) => Value::from(arguments),
-    }
-}
-
-/// The canonical reading of the call; empty where the tool is none of the known ones.
-fn call(payload: &Payload) -> Value<'_> {
-    match payload.tool_call().and_then(|call| call.call.as_deref()) {
-        None | Some(Json::Null) => Value::Object(&EMPTY),
-        Some(call) => Value::from(call),
-    }
+/// The JSON value at the root of a path. No arguments are an empty map, and so is the canonical
+/// reading of a call of no known kind.
+pub(super) fn json<'a>(run: &Run<'a>, root: Known) -> &'a Json {
+    let payload = match root {
+        Known::OriginalArgs => &run.subject.event.payload,
+        _ => run.subject.payload,
+    };
+    let json = match payload.tool_call() {
+        None => None,
+        Some(call) if root == Known::Call => call.call.as_deref(),
+        Some(call) => Some(&*call.arguments),
+    };
+    json.filter(|json| !json.is_null()).unwrap_or(&EMPTY)
 }
 
 fn model(payload: &Payload) -> Value<'_> {

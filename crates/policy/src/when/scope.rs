@@ -47,6 +47,13 @@ pub(super) enum Known {
     Tenant,
 }
 
+impl Known {
+    /// Whether this is a JSON value of the event, which paths lead into.
+    pub(super) const fn is_json(self) -> bool {
+        matches!(self, Known::Args | Known::OriginalArgs | Known::Call)
+    }
+}
+
 /// What is counted in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Count {

@@ -5,7 +5,7 @@
 //! regular expressions, globs and networks compile at their first use.
 
 use super::parse::Operator;
-use super::pattern::{CidrPattern, GlobPattern, RegexPattern};
+use super::pattern::{CidrPattern, GlobPattern, PartPattern, RegexPattern};
 use super::scope::Known;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,10 @@ pub(super) enum Expr {
     Known(Known),
     /// Whether such a field is there.
     HasKnown(Known),
+    /// A field below the arguments or the call, by its keys: read in one loop.
+    Path(Known, Vec<Box<str>>),
+    /// Whether the last key of such a path is there.
+    HasPath(Known, Vec<Box<str>>),
     /// The variable of the comprehension at this level.
     Local(u8),
     Field(Box<Expr>, Box<str>),
@@ -35,11 +39,55 @@ pub(super) enum Expr {
     Or(Vec<Expr>),
     If(Box<[Expr; 3]>),
     Binary(Operator, Box<[Expr; 2]>),
+    /// `x in ['a', 'b']` with nothing but literals in the list, which is never built.
+    OneOf(Box<Expr>, Vec<Expr>),
     Call(Function, Vec<Expr>),
+    /// `x.contains('part')`, the part written out.
+    Contains(Box<Expr>, PartPattern),
+    /// `x.startsWith('part')`, the part written out.
+    Starts(Box<Expr>, Box<str>),
+    /// `x.endsWith('part')`, the part written out.
+    Ends(Box<Expr>, Box<str>),
     Regex(Box<Expr>, RegexPattern),
     Glob(Box<Expr>, GlobPattern),
     Cidr(Box<Expr>, CidrPattern),
     Each(Box<Comprehension>),
+}
+
+impl Expr {
+    /// The field `name` of this.
+    pub(super) fn field(self, name: &str) -> Expr {
+        match self {
+            Expr::Known(root) if root.is_json() => Expr::Path(root, vec![name.into()]),
+            Expr::Path(root, mut keys) => {
+                keys.push(name.into());
+                Expr::Path(root, keys)
+            }
+            other => Expr::Field(Box::new(other), name.into()),
+        }
+    }
+
+    /// Whether this has the field `name`.
+    pub(super) fn has_field(self, name: &str) -> Expr {
+        match self.field(name) {
+            Expr::Path(root, keys) => Expr::HasPath(root, keys),
+            Expr::Field(target, name) => Expr::HasField(target, name),
+            other => other,
+        }
+    }
+
+    /// Whether this is written out: its value is known and cannot fail.
+    pub(super) const fn is_literal(&self) -> bool {
+        matches!(
+            self,
+            Expr::Null
+                | Expr::Bool(_)
+                | Expr::Int(_)
+                | Expr::UInt(_)
+                | Expr::Double(_)
+                | Expr::Text(_)
+        )
+    }
 }
 
 /// What a comprehension does with each item.

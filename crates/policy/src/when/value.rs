@@ -79,10 +79,12 @@ impl<'a> From<&'a Json> for Value<'a> {
         match json {
             Json::Null => Value::Null,
             Json::Bool(value) => Value::Bool(*value),
-            Json::Number(number) => match (number.as_i64(), number.as_u64()) {
-                (Some(value), _) => Value::Int(value),
-                (None, Some(value)) => Value::UInt(value),
-                (None, None) => Value::Double(number.to_f64()),
+            Json::Number(number) => match number.as_i64() {
+                Some(value) => Value::Int(value),
+                None => match number.as_u64() {
+                    Some(value) => Value::UInt(value),
+                    None => Value::Double(number.to_f64()),
+                },
             },
             Json::String(text) => Value::Text(text),
             Json::Array(items) => Value::Array(items),

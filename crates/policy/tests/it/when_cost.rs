@@ -27,6 +27,7 @@ fn a_condition_that_makes_nothing_allocates_nothing() {
         "args.amount > 1000 && !('finance' in user.groups)",
         "args.to.endsWith('@acme.com') && tenant == 'acme'",
         "args.deep.er == 'y' || args.list[1].a == 3 || has(args.none)",
+        "tenant in ['a', 'b'] || args.amount in [1, 2.5, null]",
         "args.none == 1 || args.amount == 5",
         "args.list.exists(v, v == 7)",
         "event.kind == 'pre_tool' && 'pii' in session.labels && session.tool_calls > 100",

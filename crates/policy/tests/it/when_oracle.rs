@@ -145,6 +145,18 @@ fn arguments() -> impl Strategy<Value = String> {
     )
 }
 
+/// Faults of ours where the `cel` crate goes on, though the language definition has no such
+/// overload: [`where_the_crate_departs_from_the_language_the_language_holds`].
+const DEPARTURES: [&str; 1] = ["`+` does not go with a list and"];
+
+#[test]
+fn where_the_crate_departs_from_the_language_the_language_holds() {
+    let arguments = Json::read(br#"{"l":[1],"m":{"a":1}}"#).unwrap();
+    let source = "args.l + args.m == args.l";
+    assert!(ask(source, arguments.clone()).is_err());
+    assert!(oracle(source, &arguments).is_ok(), "the crate has changed: compare it here again");
+}
+
 /// The reference's parser overflows the stack of a test's thread on expressions that are allowed
 /// here, so it gets a large one.
 const ORACLE_STACK_BYTES: usize = 256 * 1024 * 1024;
@@ -157,7 +169,12 @@ fn a_condition_says_what_the_reference_evaluator_says() {
 
 fn compare_with_the_reference() {
     let cases = std::env::var("WHEN_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(500);
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 3_000,
+        ..ProptestConfig::default()
+    };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let (judged, refused) = (Cell::new(0u32), Cell::new(0u32));
@@ -174,6 +191,7 @@ fn compare_with_the_reference() {
         let same = match (&ours, &theirs) {
             (Ok(ours), Ok(theirs)) => ours == theirs,
             (Err(_), Err(_)) => true,
+            (Err(fault), _) if DEPARTURES.iter().any(|part| fault.contains(part)) => true,
             _ => false,
         };
         proptest::prop_assert!(same, "{source}\n{arguments}\nours {ours:?}\ntheirs {theirs:?}");

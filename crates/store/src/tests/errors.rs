@@ -14,7 +14,7 @@ use tollgate_gate::{
 fn ledger(disk: &SimulatedDisk, committer: Committer) -> FileLedger {
     let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1)));
     let layout = Layout { segment_bytes_max: 100_000, prefill_bytes: 1000 };
-    let writer = Writer::open(Box::new(disk.clone()), clock, layout).unwrap();
+    let writer = Writer::open(Box::new(disk.clone()), clock, layout, None).unwrap();
     FileLedger::over(writer, committer)
 }
 

@@ -1,5 +1,4 @@
 //! What the tests share: a ledger in a folder of its own, records, and a way to wait.
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

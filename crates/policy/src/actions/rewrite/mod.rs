@@ -10,7 +10,7 @@
 //!
 //! ```yaml
 //! rewrite: { max_entries: { default: 10, max: 10 } }
-//! rewrite: { path: { prefix: /work/sandbox }, "headers.*": { replace: { pattern: "^Bearer .*", with: "-" } } }
+//! rewrite: { path: { prefix: /sandbox/sandbox }, "headers.*": { replace: { pattern: "^Bearer .*", with: "-" } } }
 //! rewrite: { merge: { dry_run: true, token: null } }
 //! ```
 

@@ -286,19 +286,19 @@ mod tests {
     #[test]
     fn no_path_leaves_its_prefix() {
         for (path, expected) in [
-            ("a.txt", "/work/a.txt"),
-            ("/etc/passwd", "/work/etc/passwd"),
-            ("../../etc/passwd", "/work/etc/passwd"),
-            ("/work/../etc/passwd", "/work/etc/passwd"),
-            ("/work/a/../../b", "/work/b"),
-            ("/workshop/a", "/work/workshop/a"),
-            ("/work", "/work"),
-            ("/work//a/./b", "/work/a/b"),
-            ("", "/work"),
-            ("..", "/work"),
+            ("a.txt", "/sandbox/a.txt"),
+            ("/etc/passwd", "/sandbox/etc/passwd"),
+            ("../../etc/passwd", "/sandbox/etc/passwd"),
+            ("/sandbox/../etc/passwd", "/sandbox/etc/passwd"),
+            ("/sandbox/a/../../b", "/sandbox/b"),
+            ("/sandboxes/a", "/sandbox/sandboxes/a"),
+            ("/sandbox", "/sandbox"),
+            ("/sandbox//a/./b", "/sandbox/a/b"),
+            ("", "/sandbox"),
+            ("..", "/sandbox"),
         ] {
-            assert_eq!(kept("/work", path), expected, "{path}");
-            assert_eq!(kept("/work", expected), expected, "twice: {path}");
+            assert_eq!(kept("/sandbox", path), expected, "{path}");
+            assert_eq!(kept("/sandbox", expected), expected, "twice: {path}");
         }
         assert_eq!(kept("box", "box/../../x"), "box/x");
         assert_eq!(kept("box", "/box/x"), "box/box/x");

@@ -94,10 +94,10 @@ fn texts_are_replaced_and_paths_kept_below_their_prefix() {
     let rule = r#"{"c":{"replace":[{"pattern":"--force(\\s|$)","with":""},{"pattern":"(a)b","with":"$1"}]}}"#;
     check(rule, r#"{"c":"push --force ab"}"#, r#"{"c":"push a"}"#);
     check(rule, r#"{"c":"push"}"#, r#"unchanged {"c":"push"}"#);
-    let rule = r#"{"path":{"prefix":"/work/"}}"#;
-    check(rule, r#"{"path":"/etc/passwd"}"#, r#"{"path":"/work/etc/passwd"}"#);
-    check(rule, r#"{"path":"/work/a/../../etc"}"#, r#"{"path":"/work/etc"}"#);
-    check(rule, r#"{"path":"/work/a"}"#, r#"unchanged {"path":"/work/a"}"#);
+    let rule = r#"{"path":{"prefix":"/sandbox/"}}"#;
+    check(rule, r#"{"path":"/etc/passwd"}"#, r#"{"path":"/sandbox/etc/passwd"}"#);
+    check(rule, r#"{"path":"/sandbox/a/../../etc"}"#, r#"{"path":"/sandbox/etc"}"#);
+    check(rule, r#"{"path":"/sandbox/a"}"#, r#"unchanged {"path":"/sandbox/a"}"#);
     check(rule, r#"{}"#, r#"unchanged {}"#);
 }
 

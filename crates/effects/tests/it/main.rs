@@ -1,0 +1,10 @@
+//! The laws of the crate `tollgate-effects`, one module each.
+
+mod brush;
+mod calls;
+mod corpora;
+mod files;
+mod laws;
+mod linear;
+mod policy;
+mod wrappers;

@@ -1,0 +1,52 @@
+//! A backtest for people.
+
+use super::{BacktestReport, ChangeKind, Hits};
+use std::fmt::Write as _;
+use tollgate_gate::text::shown;
+
+impl BacktestReport {
+    /// The report as text.
+    pub fn text(&self) -> String {
+        let BacktestReport { events, unchanged, masked, changes, hits } = self;
+        // Writing to a string cannot fail, here and below.
+        let mut out = format!("{events} events, {unchanged} decided as before");
+        if *masked > 0 {
+            let _ = write!(out, ", {masked} not judged because they are masked");
+        }
+        out.push('\n');
+        for change in changes {
+            let hook = if change.hook.is_empty() { "the default" } else { &change.hook };
+            let _ = writeln!(
+                out,
+                "\n{:>8}  {} by {}",
+                change.count,
+                words(change.kind),
+                shown(hook, 100)
+            );
+            for example in &change.examples {
+                let (event, subject) = (shown(&example.event, 60), shown(&example.subject, 60));
+                let (before, after) = (shown(&example.before, 120), shown(&example.after, 120));
+                let _ = writeln!(out, "          {event} {subject}: {before} -> {after}");
+            }
+        }
+        if let Some(Hits { harmful_stopped, harmful, harmless_stopped, harmless }) = hits {
+            let _ = writeln!(
+                out,
+                "\nharmful events stopped: {harmful_stopped} of {harmful}; harmless events stopped: {harmless_stopped} of {harmless}"
+            );
+        }
+        out
+    }
+}
+
+fn words(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::NewlyRefused => "newly refused",
+        ChangeKind::NewlyAllowed => "newly allowed",
+        ChangeKind::NewlyAsked => "newly asked",
+        ChangeKind::NewlyAnswered => "newly answered",
+        ChangeKind::NewlyAborted => "newly ended",
+        ChangeKind::OtherCode => "refused with another code",
+        ChangeKind::OtherRewrite => "rewritten otherwise",
+    }
+}

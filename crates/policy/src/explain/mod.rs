@@ -1,0 +1,216 @@
+//! Why an event is decided as it is: every hook in order, what kept it from matching, what it said,
+//! what it rewrote, how long it took.
+//!
+//! Nothing is guessed: the event goes through a real gate with the same hooks, each wrapped so that
+//! it notes what it was asked and what it answered. State is that of a fresh session, and the
+//! explanation says so. Texts of the event are escaped and cut when shown.
+
+mod diff;
+mod exception;
+mod record;
+mod render;
+
+pub use diff::Change;
+pub use exception::{NoException, exception_for};
+
+use crate::compile::{self, build};
+use crate::judged;
+use crate::load::{HookInfo, Loaded};
+use record::{Log, Note, RecordingHandler, RecordingTest};
+use serde::Serialize;
+use std::sync::Arc;
+use tollgate_gate::{
+    Decision, Event, EventKind, Gate, Hook, KindSet, ManualClock, Matcher, Mode, Rollout,
+    RolloutBy, Ruleset, Timestamp, VoteKind,
+};
+
+/// Why an event is decided as it is.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The event's kind.
+    pub kind: EventKind,
+    /// The verdict that the policy gives. Where nobody can be asked, an `ask` is refused.
+    pub verdict: VoteKind,
+    /// What is decided.
+    pub decision: Decision,
+    /// Every hook, in the order in which they run.
+    pub hooks: Vec<HookExplanation>,
+    /// What to know when reading this.
+    pub notes: Vec<String>,
+}
+
+/// What one hook did.
+#[derive(Debug, Serialize)]
+pub struct HookExplanation {
+    /// The hook.
+    #[serde(flatten)]
+    pub hook: HookInfo,
+    /// What came of it.
+    pub fate: Fate,
+}
+
+/// What came of a hook.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "fate", rename_all = "snake_case")]
+pub enum Fate {
+    /// It runs at other kinds.
+    OtherKind,
+    /// It is disabled.
+    Disabled,
+    /// The rollout leaves this event out.
+    NotRolledOut,
+    /// The chain ended before it.
+    NotReached,
+    /// A key of its match or a condition did not hold.
+    NoMatch {
+        /// Which, in words.
+        key: String,
+    },
+    /// An exception holds.
+    Excepted,
+    /// It ran.
+    Ran {
+        /// What it said; none is no opinion.
+        vote: Option<VoteKind>,
+        /// Why.
+        reason: Option<String>,
+        /// What it rewrote.
+        rewrite: Vec<Change>,
+        /// How many claims it asked for.
+        claims: u32,
+        /// It only recorded this.
+        dry_run: bool,
+        /// What went wrong with it.
+        fault: Option<String>,
+        /// It looked once more at what will really run.
+        judged_again: bool,
+        /// How long it took, in microseconds.
+        us: u32,
+    },
+}
+
+/// Why an explanation cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this policy cannot be explained: {0}")]
+pub struct ExplainError(String);
+
+/// Explains an event under a policy, at this moment.
+///
+/// # Errors
+/// [`ExplainError`] when the policy's hooks cannot be built once more.
+pub async fn explain(
+    loaded: &Loaded,
+    event: Event,
+    now: Timestamp,
+) -> Result<Explanation, ExplainError> {
+    let fail = |error: &dyn std::fmt::Display| ExplainError(error.to_string());
+    let log = Arc::new(Log::default());
+    let mut settings =
+        compile::gate_settings(&loaded.plan.settings).map_err(|error| fail(&error))?;
+    let mut notes = vec!["counters, limits and labels are those of a fresh session".to_owned()];
+    if settings.mode == Mode::Off {
+        notes.push("the mode is `off`: nothing of this happens".to_owned());
+        settings.mode = Mode::Enforce;
+    }
+    let hooks = recording_hooks(loaded, &log).map_err(|error| fail(&error))?;
+    let ruleset = Ruleset::new(settings, hooks).map_err(|error| fail(&error))?;
+    let order: Vec<String> = ruleset.hooks().map(|hook| hook.name().to_string()).collect();
+    let ruleset = ruleset.with_digest(Arc::clone(&loaded.digest));
+    let clock = Arc::new(ManualClock::new(now));
+    let gate = Gate::builder(clock).ruleset(ruleset).build().map_err(|error| fail(&error))?;
+    let decision = gate.judge(event.clone()).await;
+    let notes_of_hooks = log.take();
+    let infos: Vec<HookInfo> = loaded.hooks().collect();
+    let hooks = order
+        .iter()
+        .filter_map(|name| infos.iter().position(|info| info.name == *name))
+        .filter_map(|at| {
+            let info = infos.get(at)?.clone();
+            let noted: Vec<&Note> =
+                notes_of_hooks.iter().filter(|(hook, _)| *hook == at).map(|(_, n)| n).collect();
+            let fate = fate(loaded, at, &event, &decision, &noted)?;
+            Some(HookExplanation { hook: info, fate })
+        })
+        .collect();
+    let verdict = judged::verdict(&decision);
+    Ok(Explanation { kind: event.kind(), verdict, decision, hooks, notes })
+}
+
+/// The policy's hooks, each noting what happens to it.
+fn recording_hooks(loaded: &Loaded, log: &Arc<Log>) -> Result<Vec<Hook>, build::BuildError> {
+    let mut hooks = Vec::with_capacity(loaded.plan.hooks.len());
+    for (at, plan) in loaded.plan.hooks.iter().enumerate() {
+        let ready = loaded.ready.get(at).cloned().flatten();
+        let build::Parts { matcher, handler, exceptions } =
+            build::parts(plan, ready, &loaded.context)?;
+        let test = RecordingTest { inner: matcher, hook: at, log: Arc::clone(log) };
+        let handler = RecordingHandler {
+            inner: handler,
+            exceptions: Arc::clone(&exceptions),
+            hook: at,
+            log: Arc::clone(log),
+        };
+        let none = build::Exceptions::default();
+        hooks.push(build::hook(
+            plan,
+            build::Parts {
+                matcher: Matcher::Test(Arc::new(test)),
+                handler: Arc::new(handler),
+                exceptions: Arc::new(none),
+            },
+        )?);
+    }
+    Ok(hooks)
+}
+
+fn fate(
+    loaded: &Loaded,
+    at: usize,
+    event: &Event,
+    decision: &Decision,
+    notes: &[&Note],
+) -> Option<Fate> {
+    let plan = loaded.plan.hooks.get(at)?;
+    if !KindSet::of(plan.kinds.iter().copied()).contains(event.kind()) {
+        return Some(Fate::OtherKind);
+    }
+    if !plan.enabled {
+        return Some(Fate::Disabled);
+    }
+    if let Some((percent, by)) = plan.rollout {
+        let by = match by {
+            1 => RolloutBy::Tenant,
+            2 => RolloutBy::User,
+            _ => RolloutBy::Session,
+        };
+        if !Rollout::percent(percent, by).applies(&plan.name, event) {
+            return Some(Fate::NotRolledOut);
+        }
+    }
+    if notes.iter().any(|note| matches!(note, Note::Excepted)) {
+        return Some(Fate::Excepted);
+    }
+    // A judge may look twice; what it said last is what counts.
+    if let Some(cast) = decision.votes.iter().rev().find(|cast| *cast.hook == *plan.name) {
+        let rewrite = notes.iter().rev().find_map(|note| match note {
+            Note::Rewrote(changes) => Some(changes.clone()),
+            Note::Mismatch(_) | Note::Matched | Note::Excepted => None,
+        });
+        let reason = cast.vote.as_ref().and_then(record::reason);
+        return Some(Fate::Ran {
+            vote: cast.vote_kind(),
+            reason,
+            rewrite: rewrite.unwrap_or_default(),
+            claims: cast.claims,
+            dry_run: cast.dry_run,
+            fault: cast.fault.as_ref().map(ToString::to_string),
+            judged_again: cast.judged_again,
+            us: cast.us,
+        });
+    }
+    let mismatch = notes.iter().rev().find_map(|note| match note {
+        Note::Mismatch(key) => Some(key.clone()),
+        Note::Matched | Note::Rewrote(_) | Note::Excepted => None,
+    });
+    Some(mismatch.map_or(Fate::NotReached, |key| Fate::NoMatch { key }))
+}

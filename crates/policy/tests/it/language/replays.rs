@@ -1,0 +1,147 @@
+//! Explanations, policy tests and backtests.
+
+use super::rig::{block_on, call, now, policy};
+use tollgate_gate::Event;
+use tollgate_policy::backtest::{Backtest, ChangeKind, read_line};
+use tollgate_policy::suite::{Outcome, Suite, run};
+use tollgate_policy::{Fate, Loaded, explain};
+
+const POLICY: &str = "version: 1\nhooks:\n  - { name: clamp, on: pre_tool, match: { tool: list }, rewrite: { max: { max: 10 } } }\n  - { name: later, on: pre_tool, match: { tool: list }, dry_run: { until: 2027-01-01 }, deny: trial }\n  - { name: no, on: pre_tool, match: { tool: rm, args.path: \"/etc/*\" }, deny: { code: ETC, reason: \"not there\" } }\n  - { name: never, on: pre_tool, match: { user: bob }, deny: no }\n  - { name: big, on: pre_tool, match: { tool: pay }, when: \"args.sum > 10\", ask: { who: alice } }\n  - { name: off, on: pre_tool, enabled: false, deny: no }\n  - { name: last, on: pre_tool, match: { tool: rm }, limit: { rate: 1/h, per: session } }\n  - { name: after, on: after_tool, match: { tool: list }, append: { text: x } }\n";
+
+fn fates(loaded: &Loaded, event: &str) -> Vec<(String, Fate)> {
+    let event = Event::read(event.as_bytes(), now()).unwrap();
+    let explained = block_on(explain(loaded, event, now())).unwrap();
+    explained.hooks.into_iter().map(|hook| (hook.hook.name, hook.fate)).collect()
+}
+
+#[test]
+fn an_explanation_says_of_every_hook_what_came_of_it() {
+    let loaded = policy(POLICY);
+    let found = fates(&loaded, &call("rm", r#"{"path":"/etc/passwd"}"#));
+    let words: Vec<String> = found
+        .iter()
+        .map(|(name, fate)| {
+            if let Fate::NoMatch { key } = fate {
+                return format!("{name}: no match: {key}");
+            }
+            if let Fate::Ran { vote, reason, .. } = fate {
+                return format!("{name}: {vote:?} {reason:?}");
+            }
+            format!("{name}: {fate:?}")
+        })
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "clamp: no match: tool: list",
+            "later: no match: tool: list",
+            "no: Some(Deny) Some(\"not there\")",
+            "never: NotReached",
+            "big: NotReached",
+            "off: Disabled",
+            "last: NotReached",
+            "after: OtherKind",
+        ]
+    );
+    let found = fates(&loaded, &call("list", r#"{"max":50}"#));
+    let Fate::Ran { rewrite, .. } = &found[0].1 else { panic!("{found:?}") };
+    assert_eq!(rewrite[0].path, "max");
+    assert!(matches!(&found[1].1, Fate::Ran { dry_run: true, vote: Some(_), .. }));
+    let found = fates(&loaded, &call("pay", r#"{"sum":5}"#));
+    let Fate::NoMatch { key } = &found[4].1 else { panic!("{found:?}") };
+    assert!(key.contains("args.sum > 10"), "{key}");
+}
+
+#[test]
+fn an_explanation_is_a_page_for_people() {
+    let event = Event::read(call("pay", r#"{"sum":50}"#).as_bytes(), now()).unwrap();
+    let text = block_on(explain(&policy(POLICY), event, now())).unwrap().text();
+    assert!(text.starts_with("ask by big (approval_required)"), "{text}");
+    assert!(text.contains("clamp  no match: tool: list"), "{text}");
+    assert!(text.contains("1 more for other kinds than pre_tool"), "{text}");
+}
+
+const SUITE: &str = "version: 1\npolicy: tollgate.yaml\nsession: { user: alice, cwd: /repo }\ntests:\n  - name: etc is safe\n    steps:\n      - tool: rm\n        args: { path: /etc/passwd }\n        expect: { verdict: deny, code: ETC, hook: no, reason: \"not *\", not_fired: [last] }\n  - name: one an hour\n    steps:\n      - { tool: rm, args: { path: a }, expect: { verdict: allow, fired: last } }\n      - { tool: rm, args: { path: a }, expect: { verdict: deny, code: limit_exceeded } }\n      - { tool: rm, args: { path: a }, wait: 2h, expect: { verdict: allow } }\n  - name: lists are short\n    steps:\n      - { tool: list, args: { max: 99 }, expect: { args: { max: 10 }, rewritten_by: clamp } }\n      - { tool: list, result: y, expect: { fired: after } }\n  - name: wrong on purpose\n    steps:\n      - { tool: pay, args: { sum: 11 }, expect: { verdict: allow, hook: none } }\n";
+
+#[test]
+fn policy_tests_pass_fail_and_cover() {
+    let suite = Suite::read("tollgate.test.yaml", SUITE).unwrap_or_else(|e| panic!("{}", e.text()));
+    assert_eq!(suite.policy.as_deref(), Some("tollgate.yaml"));
+    let report = block_on(run(&suite, &policy(POLICY))).unwrap();
+    let outcomes: Vec<bool> = report.cases.iter().map(|c| c.outcome == Outcome::Passed).collect();
+    assert_eq!(outcomes, [true, true, true, false], "{}", report.text());
+    let text = report.text();
+    assert!(text.contains("line 21: verdict: expected allow, found ask by big"), "{text}");
+    assert_eq!(report.coverage.never_fired, ["never"]);
+    let junit = report.junit();
+    assert!(
+        junit.contains("<testsuite name=\"tollgate.test.yaml\" tests=\"4\" failures=\"1\">"),
+        "{junit}"
+    );
+}
+
+#[test]
+fn mistakes_in_policy_tests_are_shown_where_they_stand() {
+    let broken =
+        SUITE.replace("verdict: deny, code", "verdit: deny, code").replace("tool: pay", "tol: pay");
+    let report = Suite::read("t.yaml", &broken).unwrap_err().text();
+    assert!(report.contains("unknown key `verdit` in an expectation"), "{report}");
+    assert!(report.contains("did you mean `tool`?"), "{report}");
+    let other = Suite::read("t.yaml", "password: hunter2\n").unwrap_err().text();
+    assert!(other.contains("holds no policy tests") && !other.contains("hunter2"), "{other}");
+}
+
+#[test]
+fn a_backtest_says_what_would_change() {
+    let old = policy(
+        "version: 1\nhooks:\n  - { name: old, on: pre_tool, match: { tool: mv }, deny: no }\n",
+    );
+    let new = policy(POLICY);
+    let mut test = Backtest::new(&new, Some(&old)).unwrap();
+    let labels = [("e1".to_owned(), true), ("e2".to_owned(), false)].into();
+    test = test.with_labels(labels);
+    for (id, tool, arguments) in [
+        ("e1", "rm", r#"{"path":"/etc/x"}"#),
+        ("e2", "list", r#"{"max":50}"#),
+        ("e3", "mv", "{}"),
+        ("e4", "pay", r#"{"sum":50}"#),
+        ("e5", "read", "{}"),
+        ("e6", "read", r#"{"x":"[SECRET]"}"#),
+    ] {
+        let line = call(tool, arguments).replacen('{', &format!(r#"{{"id":"{id}","#), 1);
+        block_on(test.take(read_line(line.as_bytes(), now()).unwrap()));
+    }
+    let report = test.report();
+    assert_eq!((report.events, report.unchanged, report.masked), (5, 1, 1));
+    let mut kinds: Vec<(ChangeKind, &str)> =
+        report.changes.iter().map(|change| (change.kind, change.hook.as_str())).collect();
+    kinds.sort();
+    assert_eq!(
+        kinds,
+        [
+            (ChangeKind::NewlyRefused, "no"),
+            (ChangeKind::NewlyAllowed, "old"),
+            (ChangeKind::NewlyAsked, "big"),
+            (ChangeKind::OtherRewrite, "clamp"),
+        ]
+    );
+    let text = report.text();
+    assert!(
+        text.contains("harmful events stopped: 1 of 1; harmless events stopped: 0 of 1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_backtest_compares_with_what_was_recorded() {
+    let line = format!(
+        r#"{{"event":{},"decision":{{"verdict":"deny","code":"hook_denied","hook":"x"}}}}"#,
+        call("read", "{}")
+    );
+    let mut test = Backtest::new(&policy(POLICY), None).unwrap();
+    block_on(test.take(read_line(line.as_bytes(), now()).unwrap()));
+    let report = test.report();
+    assert_eq!(report.changes[0].kind, ChangeKind::NewlyAllowed);
+    assert_eq!(report.changes[0].examples[0].before, "deny by x (hook_denied)");
+    assert!(read_line(br#"{"event":{"kind":"nope"}}"#, now()).is_err());
+}

@@ -1,0 +1,425 @@
+//! Verification: whether the book is the one that was written.
+//!
+//! It works on the files alone, in one pass, and reports everything that it finds. The chain shows
+//! that a line was changed, put in, taken out or moved, unless all lines behind it were made anew; the
+//! checkpoints show that, for whoever cannot sign; and a checkpoint that was kept elsewhere shows it
+//! even for whoever can.
+//!
+//! What it cannot show: lines that were added at the end by somebody who may write there, and changes
+//! to the lines behind the last checkpoint. Those are never more than the cadence of checkpoints
+//! allows, and it is a finding if they are.
+
+use crate::book::{Book, BookError, Entries, Raw};
+use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, origin};
+use crate::hash::HashValue;
+use crate::head::Place;
+use crate::key::PublicKey;
+use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, FINDINGS_MAX};
+use crate::line::Line;
+use crate::prune::Tombstone;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use tollgate_gate::{Json, Timestamp};
+
+/// What a verification rests on.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    /// The keys whose signatures count.
+    pub keys: Vec<PublicKey>,
+    /// Checkpoints that were kept elsewhere.
+    pub kept: Vec<Checkpoint>,
+    /// How often checkpoints must be there; none for a book that is not signed.
+    pub cadence: Option<Cadence>,
+}
+
+/// How often checkpoints are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cadence {
+    /// Records from one to the next.
+    pub every_records: u64,
+    /// Time from one to the next, in milliseconds.
+    pub every_ms: u64,
+}
+
+/// How much later than the cadence says a record may be, in milliseconds, before it counts as not
+/// covered.
+const LATE_MS_MAX: u64 = 60_000;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verification {
+    /// How many lines the book has, pruned ones included.
+    pub records: u64,
+    /// How many of its first lines were pruned.
+    pub pruned: u64,
+    /// The root of their tree.
+    pub root: HashValue,
+    /// How many checkpoints in the ledger's folder agree with it.
+    pub checkpoints: u64,
+    /// How many of its first records a checkpoint covers that a trusted key has signed, or that was
+    /// kept elsewhere.
+    pub signed: u64,
+    /// Bytes behind the end that are no line: being written now, or left by a crash and to be cut by
+    /// the next writer.
+    pub torn_bytes: u64,
+    /// Everything that is wrong, at most [`FINDINGS_MAX`].
+    pub findings: Vec<Finding>,
+    /// How many findings were left out.
+    pub left_out: u64,
+}
+
+/// Something that is wrong with a book.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Finding {
+    /// A line is none.
+    #[error("{what}")]
+    NoLine {
+        /// The file, the line and what is wrong.
+        what: String,
+    },
+    /// A line has another number than belongs there.
+    #[error("`{}` line {number}: record {found} where record {expected} belongs", .file.display())]
+    OutOfOrder {
+        /// The file.
+        file: PathBuf,
+        /// The line in the file, from 1 on.
+        number: u64,
+        /// The record that belongs there.
+        expected: u64,
+        /// The record that stands there.
+        found: u64,
+    },
+    /// A line does not hold the hash of the line before it: one of the two was changed.
+    #[error("`{}` line {number}: record {seq} does not follow the line before it", .file.display())]
+    BrokenChain {
+        /// The file.
+        file: PathBuf,
+        /// The line in the file, from 1 on.
+        number: u64,
+        /// The record.
+        seq: u64,
+    },
+    /// A segment does not start where the one before it ends.
+    #[error("`{}` starts with record {found}, but record {expected} comes next", .file.display())]
+    SegmentMissing {
+        /// The file.
+        file: PathBuf,
+        /// The record that comes next.
+        expected: u64,
+        /// The record that it starts with.
+        found: u64,
+    },
+    /// The book is shorter than something says.
+    #[error("the book has {records} records, but {by} knows of {known}")]
+    Short {
+        /// The records that it has.
+        records: u64,
+        /// The records that it had.
+        known: u64,
+        /// What says so.
+        by: Source,
+    },
+    /// The first records are not those that were signed.
+    #[error("the first {size} records are not those of {by}")]
+    OtherRoot {
+        /// How many.
+        size: u64,
+        /// What says so.
+        by: Source,
+    },
+    /// A checkpoint is about another book.
+    #[error("{by} is about another book, `{origin}`")]
+    OtherBook {
+        /// The checkpoint.
+        by: Source,
+        /// The book that it is about.
+        origin: String,
+    },
+    /// A line of the checkpoints is no checkpoint.
+    #[error("`{CHECKPOINTS_NAME}` line {number} is no checkpoint")]
+    NoCheckpoint {
+        /// The line, from 1 on.
+        number: u64,
+    },
+    /// A checkpoint covers no more than the one before it.
+    #[error("{by} covers no more than the one before it")]
+    NoProgress {
+        /// The checkpoint.
+        by: Source,
+    },
+    /// The signature of a checkpoint is wrong.
+    #[error("the signature of {by} is wrong")]
+    BadSignature {
+        /// The checkpoint.
+        by: Source,
+    },
+    /// A checkpoint is signed by a key that is not trusted.
+    #[error("{by} is signed by a key that is not trusted, `{key}`")]
+    UnknownKey {
+        /// The checkpoint.
+        by: Source,
+        /// The key.
+        key: PublicKey,
+    },
+    /// Records that a checkpoint should cover by now.
+    #[error("the last {records} records are not covered by a checkpoint, and should be")]
+    NotCovered {
+        /// How many.
+        records: u64,
+    },
+}
+
+/// What a finding rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The checkpoint on this line of the ledger's checkpoints, from 1 on.
+    Checkpoint(u64),
+    /// The checkpoint kept elsewhere, by its place in [`Trust::kept`], from 1 on.
+    Kept(u64),
+    /// The ledger's own head.
+    Head,
+    /// What stands for the records that were pruned.
+    Tombstone,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Checkpoint(number) => write!(f, "the checkpoint on line {number}"),
+            Source::Kept(number) => write!(f, "the kept checkpoint {number}"),
+            Source::Head => f.write_str("the ledger's head"),
+            Source::Tombstone => f.write_str("the tombstone"),
+        }
+    }
+}
+
+/// Verifies the book in this folder.
+///
+/// # Errors
+/// [`BookError`] when the files cannot be read. What is wrong with what they hold is no error but a
+/// [`Finding`].
+pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
+    // Checkpoints before records: what is signed meanwhile must not seem to be missing.
+    let mut walk = Walk::default();
+    walk.read_checkpoints(folder, trust)?;
+    let book = Book::open(folder)?;
+    if let Some(tombstone) = book.tombstone() {
+        walk.start_behind(tombstone, trust);
+    }
+    let end = book.head().map(|head| (head.now.segment, head.now.end));
+    for (first_seq, file) in book.segments() {
+        walk.segment(first_seq, &file, end)?;
+    }
+    if let Some(head) = book.head() {
+        walk.short(head.synced.seq(), Source::Head);
+    }
+    walk.conclude(trust);
+    Ok(walk.done)
+}
+
+/// A checkpoint to be held against the records.
+struct Claim {
+    by: Source,
+    checkpoint: Checkpoint,
+    counts: bool,
+}
+
+struct Walk {
+    place: Place,
+    claims: BTreeMap<u64, Vec<Claim>>,
+    /// When the last good checkpoint was made, and the last record.
+    signed_at: Timestamp,
+    last_at: Timestamp,
+    done: Verification,
+}
+
+impl Default for Walk {
+    fn default() -> Walk {
+        let (signed_at, last_at) = (Timestamp::default(), Timestamp::default());
+        let done = Verification::default();
+        Walk { place: Place::start(), claims: BTreeMap::new(), signed_at, last_at, done }
+    }
+}
+
+impl Walk {
+    fn find(&mut self, finding: Finding) {
+        if self.done.findings.len() < FINDINGS_MAX {
+            self.done.findings.push(finding);
+        } else {
+            self.done.left_out += 1;
+        }
+    }
+
+    fn read_checkpoints(&mut self, folder: &Path, trust: &Trust) -> Result<(), BookError> {
+        let path = folder.join(CHECKPOINTS_NAME);
+        let io = |source| BookError::Io { file: path.clone(), source };
+        let file = match File::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io(error)),
+        };
+        let (mut lines, mut before) = (file.map(BufReader::new), 0);
+        for number in 1..=CHECKPOINTS_MAX as u64 {
+            let Some(from) = &mut lines else { break };
+            let mut text = Vec::new();
+            from.take(CHECKPOINT_BYTES_MAX as u64 + 1).read_until(b'\n', &mut text).map_err(io)?;
+            // The last one may be being written, or may have been torn by a crash.
+            if text.pop() != Some(b'\n') {
+                break;
+            }
+            let by = Source::Checkpoint(number);
+            match Checkpoint::read(&text) {
+                None => self.find(Finding::NoCheckpoint { number }),
+                Some(checkpoint) if checkpoint.size <= before => {
+                    self.find(Finding::NoProgress { by });
+                }
+                Some(checkpoint) => {
+                    before = checkpoint.size;
+                    self.claim(by, checkpoint, trust);
+                }
+            }
+        }
+        for (number, checkpoint) in (1..).zip(&trust.kept) {
+            self.claim(Source::Kept(number), checkpoint.clone(), trust);
+        }
+        Ok(())
+    }
+
+    /// Takes a checkpoint, after looking at its signature.
+    fn claim(&mut self, by: Source, checkpoint: Checkpoint, trust: &Trust) {
+        let is_kept = matches!(by, Source::Kept(_));
+        if !checkpoint.is_signed() {
+            self.find(Finding::BadSignature { by });
+            return;
+        }
+        let is_known = trust.keys.contains(&checkpoint.key);
+        if !is_known && !is_kept {
+            self.find(Finding::UnknownKey { by, key: checkpoint.key });
+        }
+        let claim = Claim { by, checkpoint, counts: is_known || is_kept };
+        self.claims.entry(claim.checkpoint.size).or_default().push(claim);
+    }
+
+    /// Starts behind what was pruned. What was signed of it can no longer be held against anything,
+    /// but its tree is part of every later root.
+    fn start_behind(&mut self, tombstone: &Tombstone, trust: &Trust) {
+        if !trust.keys.contains(&tombstone.key) {
+            self.find(Finding::UnknownKey { by: Source::Tombstone, key: tombstone.key });
+        }
+        let Some(place) = tombstone.place() else { return };
+        self.place = place;
+        self.done.pruned = tombstone.size;
+        self.claims = self.claims.split_off(&tombstone.size);
+        self.check_claims();
+    }
+
+    fn segment(
+        &mut self,
+        first_seq: u64,
+        file: &Path,
+        end: Option<(u64, u64)>,
+    ) -> Result<(), BookError> {
+        let expected = self.place.seq() + 1;
+        if first_seq != expected {
+            let (file, found) = (file.to_owned(), first_seq);
+            self.find(Finding::SegmentMissing { file, expected, found });
+        }
+        self.place.turn();
+        let mut entries = Entries::open(file)?;
+        // Behind the end that the head knows, a torn line is nothing wrong: it is being written, or
+        // was left by a crash.
+        let may_be_torn = |offset| end.is_some_and(|end| (first_seq, offset) >= end);
+        loop {
+            match entries.read_raw() {
+                Ok(Some(raw)) => match Line::read(&raw.text) {
+                    Ok(line) => self.line(file, &raw, &line),
+                    Err(_) if may_be_torn(raw.offset) => {
+                        self.done.torn_bytes += raw.text.len() as u64;
+                        return Ok(());
+                    }
+                    Err(fault) => {
+                        let (file, number, offset) = (file.to_owned(), raw.number, raw.offset);
+                        let what = BookError::Line { file, number, offset, fault }.to_string();
+                        self.find(Finding::NoLine { what });
+                        self.place.pass(&raw.text);
+                    }
+                },
+                Ok(None) => return Ok(()),
+                Err(error @ BookError::Io { .. }) => return Err(error),
+                Err(error) => {
+                    if !may_be_torn(self.place.end) {
+                        self.find(Finding::NoLine { what: error.to_string() });
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, file: &Path, raw: &Raw, line: &Line) {
+        let (file, number) = (file.to_owned(), raw.number);
+        let (expected, found) = (self.place.seq() + 1, line.seq);
+        if found != expected {
+            self.find(Finding::OutOfOrder { file: file.clone(), number, expected, found });
+        }
+        if line.prev != self.place.prev {
+            self.find(Finding::BrokenChain { file, number, seq: found });
+        }
+        let at = line.json.get("at").and_then(Json::as_str).and_then(Timestamp::parse);
+        self.last_at = at.unwrap_or(self.last_at);
+        self.place.pass(&raw.text);
+        self.check_claims();
+    }
+
+    /// Holds what checkpoints say against what was read so far.
+    fn check_claims(&mut self) {
+        let claims = self.claims.remove(&self.place.seq()).unwrap_or_default();
+        if claims.is_empty() {
+            return;
+        }
+        let (root, origin) = (self.place.tree.root(), origin(&self.place.first));
+        for Claim { by, checkpoint, counts } in claims {
+            if checkpoint.origin != origin {
+                self.find(Finding::OtherBook { by, origin: checkpoint.origin });
+            } else if checkpoint.root != root {
+                self.find(Finding::OtherRoot { size: checkpoint.size, by });
+            } else {
+                self.done.checkpoints += u64::from(matches!(by, Source::Checkpoint(_)));
+                if counts {
+                    self.done.signed = checkpoint.size;
+                    self.signed_at = checkpoint.at;
+                }
+            }
+        }
+    }
+
+    /// Whether the book has as many records as something knows of.
+    fn short(&mut self, known: u64, by: Source) {
+        let records = self.place.seq();
+        if known > records {
+            self.find(Finding::Short { records, known, by });
+        }
+    }
+
+    fn conclude(&mut self, trust: &Trust) {
+        for claims in std::mem::take(&mut self.claims).into_values() {
+            for claim in claims {
+                self.short(claim.checkpoint.size, claim.by);
+            }
+        }
+        self.done.records = self.place.seq();
+        self.done.root = self.place.tree.root();
+        let records = self.done.records.saturating_sub(self.done.signed);
+        if let Some(cadence) = trust.cadence {
+            let late = cadence.every_ms.saturating_add(LATE_MS_MAX);
+            let is_late = self.last_at > self.signed_at.plus_millis(late);
+            if records > 0 && (records >= cadence.every_records || is_late) {
+                self.find(Finding::NotCovered { records });
+            }
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Tampering: every change to a signed book is found.
+
+use crate::rig::{Rig, append, options, record, wait};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use tollgate_gate::{Durability, Ledger, Timestamp};
+use tollgate_store::key::{last_checkpoint_file, read_handovers, rotate, trusted_keys};
+use tollgate_store::{
+    Book, Cadence, Checkpoint, CheckpointKey, Committer, ConsistencyProof, FileLedger, Finding,
+    HashValue, InclusionProof, LedgerOptions, ProofError, Signing, Source, StoreError, Trust,
+    Verification, prune, verify,
+};
+
+const CADENCE: Cadence = Cadence { every_records: 8, every_ms: 3_600_000 };
+
+/// A signed book of 40 records in several segments.
+struct Signed {
+    rig: Rig,
+}
+
+impl Signed {
+    fn new() -> Signed {
+        let signed = Signed { rig: Rig::new() };
+        signed.append(40);
+        signed
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.rig.folder().with_file_name("checkpoint.key")
+    }
+
+    fn ledger(&self, committer: Committer) -> Result<FileLedger, StoreError> {
+        let signing = Signing {
+            every_records: CADENCE.every_records,
+            every_ms: CADENCE.every_ms,
+            ..Signing::new(self.key_file())
+        };
+        let options = LedgerOptions {
+            committer,
+            segment_bytes_max: 2000,
+            signing: Some(signing),
+            ..options()
+        };
+        FileLedger::open(&self.rig.folder(), options)
+    }
+
+    fn append(&self, count: u64) {
+        let ledger = self.ledger(Committer::Caller).unwrap();
+        for at in 0..count {
+            append(&ledger, &format!("record {at}")).unwrap();
+        }
+    }
+
+    fn trust(&self) -> Trust {
+        let key = CheckpointKey::open(&self.key_file()).unwrap().public();
+        Trust { keys: vec![key], kept: Vec::new(), cadence: Some(CADENCE) }
+    }
+
+    /// The last checkpoint, from beside the key.
+    fn last(&self) -> Checkpoint {
+        let text = fs::read(last_checkpoint_file(&self.key_file())).unwrap();
+        Checkpoint::read(&text).unwrap()
+    }
+
+    fn verify(&self) -> Verification {
+        verify(&self.rig.folder(), &self.trust()).unwrap()
+    }
+
+    fn verify_with_kept(&self, kept: Checkpoint) -> Verification {
+        verify(&self.rig.folder(), &Trust { kept: vec![kept], ..self.trust() }).unwrap()
+    }
+
+    fn checkpoints_file(&self) -> PathBuf {
+        self.rig.folder().join("checkpoints.jsonl")
+    }
+
+    fn checkpoints(&self) -> Vec<Checkpoint> {
+        let text = fs::read_to_string(self.checkpoints_file()).unwrap();
+        text.lines().map(|line| Checkpoint::read(line.as_bytes()).unwrap()).collect()
+    }
+
+    /// Changes the lines of the whole book, and writes each segment with as many as it had.
+    fn rewrite(&self, change: impl FnOnce(&mut Vec<String>)) {
+        let files: Vec<PathBuf> = Book::open(&self.rig.folder()).unwrap().files().collect();
+        let mut counts = BTreeMap::new();
+        let mut lines = Vec::new();
+        for file in &files {
+            let text = fs::read_to_string(file).unwrap();
+            let of_file: Vec<String> =
+                text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+            counts.insert(file, of_file.len());
+            lines.extend(of_file);
+        }
+        change(&mut lines);
+        let mut lines = lines.into_iter();
+        for (file, count) in &counts {
+            let is_last = Some(*file) == files.last();
+            let count = if is_last { usize::MAX } else { *count };
+            let text: String = lines.by_ref().take(count).map(|line| line + "\n").collect();
+            match text.is_empty() {
+                true => fs::remove_file(file).unwrap(),
+                false => fs::write(file, text).unwrap(),
+            }
+        }
+        // Whoever can write there can also remove this.
+        let _ = fs::remove_file(self.rig.folder().join("head"));
+    }
+
+    /// Drops the checkpoints that cover more than so many records.
+    fn drop_checkpoints(&self, size_max: u64) {
+        let kept = self.checkpoints().into_iter().filter(|kept| kept.size <= size_max);
+        let text: String = kept.map(|kept| kept.text() + "\n").collect();
+        fs::write(self.checkpoints_file(), text).unwrap();
+    }
+}
+
+/// Numbers all lines anew and hashes them anew.
+fn chain_anew(lines: &mut [String]) {
+    let mut prev = HashValue::ZERO;
+    for (line, seq) in lines.iter_mut().zip(1u64..) {
+        let record = line.split_once("\"prev\":\"").unwrap().1.get(65..).unwrap();
+        *line = format!("{{\"seq\":{seq},\"prev\":\"{prev}\"{record}");
+        prev = HashValue::of_line(line.as_bytes());
+    }
+}
+
+#[test]
+fn an_untouched_book_verifies_and_says_how_far_it_is_signed() {
+    let signed = Signed::new();
+    let done = signed.verify();
+    assert_eq!(done.findings, []);
+    assert_eq!((done.records, done.checkpoints), (40, signed.checkpoints().len() as u64));
+    assert!(done.signed > 32 && done.signed <= 40, "{done:?}");
+    assert_eq!(signed.last(), *signed.checkpoints().last().unwrap());
+    assert_eq!(signed.verify_with_kept(signed.last()).findings, []);
+    // The first record is signed at once, so that the book has its name from the start.
+    assert_eq!(signed.checkpoints()[0].size, 1);
+}
+
+#[test]
+fn a_ledger_with_a_thread_signs_its_end_when_it_is_closed() {
+    let signed = Signed::new();
+    let ledger = signed.ledger(Committer::Thread).unwrap();
+    wait(ledger.append(record("last"), Durability::Buffered)).unwrap();
+    drop(ledger);
+    let done = signed.verify();
+    assert_eq!((done.records, done.signed), (41, 41));
+}
+
+#[test]
+fn a_changed_byte_is_found_wherever_it_is() {
+    let signed = Signed::new();
+    let whole: Vec<(PathBuf, Vec<u8>)> = Book::open(&signed.rig.folder())
+        .unwrap()
+        .files()
+        .map(|file| (file.clone(), fs::read(file).unwrap()))
+        .collect();
+    let covered = signed.verify().signed;
+    let mut changed = 0;
+    for (file, bytes) in &whole {
+        let data = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
+        for at in (0..data).step_by(31) {
+            let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+            let first: u64 = file.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+            if first + line > covered {
+                continue;
+            }
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            fs::write(file, &other).unwrap();
+            assert_ne!(signed.verify().findings, [], "byte {at} of {}", file.display());
+            changed += 1;
+        }
+        fs::write(file, bytes).unwrap();
+    }
+    assert!(changed > 100, "{changed}");
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn insertion_deletion_and_reordering_are_found_by_the_chain() {
+    type Change = fn(&mut Vec<String>);
+    let changes: [(&str, Change); 3] = [
+        ("insertion", |lines| lines.insert(5, lines[4].clone())),
+        ("deletion", |lines| drop(lines.remove(5))),
+        ("reordering", |lines| lines.swap(5, 6)),
+    ];
+    for (name, change) in changes {
+        let signed = Signed::new();
+        signed.rewrite(change);
+        let found = signed.verify().findings;
+        let is_named = |finding: &Finding| {
+            matches!(finding, Finding::OutOfOrder { .. } | Finding::BrokenChain { .. })
+        };
+        assert!(found.iter().any(is_named), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_chain_that_was_made_anew_without_the_key_is_found_by_the_checkpoints() {
+    type Change = fn(&mut Vec<String>);
+    let changes: [Change; 3] = [
+        |lines| lines[5] = lines[5].replace("switch", "trust"),
+        |lines| drop(lines.remove(5)),
+        |lines| lines.swap(5, 6),
+    ];
+    for change in changes {
+        let signed = Signed::new();
+        signed.rewrite(|lines| {
+            change(lines);
+            chain_anew(lines);
+        });
+        let found = signed.verify().findings;
+        assert!(found.iter().any(|f| matches!(f, Finding::OtherRoot { .. })), "{found:?}");
+        // Without the checkpoints that tell, too much of the book is not covered.
+        signed.drop_checkpoints(5);
+        let found = signed.verify().findings;
+        assert!(found.iter().any(|f| matches!(f, Finding::NotCovered { .. })), "{found:?}");
+    }
+}
+
+#[test]
+fn a_cut_end_is_found() {
+    let signed = Signed::new();
+    let last = signed.last();
+    signed.rewrite(|lines| lines.truncate(30));
+    let found = signed.verify().findings;
+    let short = |by| Finding::Short { records: 30, known: last.size, by };
+    assert!(found.contains(&short(Source::Checkpoint(signed.checkpoints().len() as u64))));
+    // And the ledger does not go on with it.
+    let opened = signed.ledger(Committer::Caller);
+    assert!(matches!(opened, Err(StoreError::Damaged { .. })));
+    // A book set back to an earlier state, checkpoints and all, is a whole book: only what was kept
+    // elsewhere tells.
+    let earlier = signed.checkpoints().iter().rfind(|kept| kept.size <= 30).unwrap().size;
+    signed.rewrite(|lines| lines.truncate(earlier as usize));
+    signed.drop_checkpoints(earlier);
+    assert_eq!(signed.verify().findings, []);
+    let found = signed.verify_with_kept(last.clone()).findings;
+    assert_eq!(found, [Finding::Short { records: earlier, known: last.size, by: Source::Kept(1) }]);
+}
+
+#[test]
+fn a_missing_segment_is_found() {
+    let signed = Signed::new();
+    let second = Book::open(&signed.rig.folder()).unwrap().files().nth(1).unwrap();
+    fs::remove_file(second).unwrap();
+    let found = signed.verify().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::SegmentMissing { .. })), "{found:?}");
+}
+
+#[test]
+fn whoever_has_the_key_is_found_by_a_checkpoint_that_was_kept_elsewhere() {
+    let signed = Signed::new();
+    let kept = signed.last();
+    // The book is written anew, with a change, and signed anew with the same key.
+    let read: Vec<String> = Book::open(&signed.rig.folder())
+        .unwrap()
+        .entries()
+        .map(|entry| entry.unwrap().line.json.get("id").unwrap().as_str().unwrap().to_owned())
+        .collect();
+    fs::remove_dir_all(signed.rig.folder()).unwrap();
+    let ledger = signed.ledger(Committer::Caller).unwrap();
+    for id in &read {
+        append(&ledger, &id.replace("record 5", "record 6")).unwrap();
+    }
+    drop(ledger);
+    assert_eq!(signed.verify().findings, []);
+    let found = signed.verify_with_kept(kept).findings;
+    assert!(
+        matches!(&found[..], [Finding::OtherBook { .. } | Finding::OtherRoot { .. }]),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_key_that_is_not_trusted_and_a_changed_checkpoint_are_found() {
+    let signed = Signed::new();
+    let other = Trust { keys: Vec::new(), ..signed.trust() };
+    let found = verify(&signed.rig.folder(), &other).unwrap().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::UnknownKey { .. })), "{found:?}");
+    assert!(found.iter().any(|f| matches!(f, Finding::NotCovered { records: 40 })), "{found:?}");
+    let text = fs::read_to_string(signed.checkpoints_file()).unwrap();
+    fs::write(signed.checkpoints_file(), text.replacen("\"size\":1,", "\"size\":2,", 1)).unwrap();
+    let found = signed.verify().findings;
+    assert_eq!(found, [Finding::BadSignature { by: Source::Checkpoint(1) }]);
+    fs::write(signed.checkpoints_file(), format!("{{}}\n{text}")).unwrap();
+    assert_eq!(signed.verify().findings, [Finding::NoCheckpoint { number: 1 }]);
+}
+
+#[test]
+fn a_torn_end_is_no_finding_before_the_next_writer_cuts_it() {
+    let signed = Signed::new();
+    let file = signed.rig.last_file();
+    let text = fs::read(&file).unwrap();
+    let data = text.windows(2).position(|pair| pair == b"\n\n").unwrap() + 1;
+    let torn = [&text[..data], b"{\"seq\":41,"].concat();
+    fs::write(&file, torn).unwrap();
+    assert_eq!(signed.verify().findings, []);
+    signed.append(1);
+    let done = signed.verify();
+    assert_eq!((done.findings, done.records), (Vec::new(), 42));
+}
+
+#[test]
+fn inclusion_and_consistency_are_proved_without_the_book() {
+    let signed = Signed::new();
+    let book = Book::open(&signed.rig.folder()).unwrap();
+    let checkpoints = signed.checkpoints();
+    let (old, new) = (&checkpoints[1], checkpoints.last().unwrap());
+    let line = book.entries().nth(4).unwrap().unwrap();
+    let proof = InclusionProof::make(&book, 5, new.size).unwrap();
+    let proof = InclusionProof::read(proof.text().as_bytes()).unwrap();
+    proof.check(&line.text, new).unwrap();
+    assert!(matches!(proof.check(b"another line", new), Err(ProofError::OtherRoot)));
+    assert!(matches!(proof.check(&line.text, old), Err(ProofError::OtherSize { .. })));
+    let proof = ConsistencyProof::make(&book, old.size, new.size).unwrap();
+    let proof = ConsistencyProof::read(proof.text().as_bytes()).unwrap();
+    proof.check(old, new).unwrap();
+    let mut forged = new.clone();
+    forged.root = HashValue::ZERO;
+    assert!(matches!(proof.check(old, &forged), Err(ProofError::NotSigned)));
+    assert!(matches!(
+        InclusionProof::make(&book, 1, 1000),
+        Err(ProofError::TooShort { records: 40, asked: 1000 })
+    ));
+}
+
+#[test]
+fn a_key_file_that_others_can_read_or_that_holds_no_key_is_refused() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let signed = Signed::new();
+    let file = signed.key_file();
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(matches!(signed.ledger(Committer::Thread), Err(StoreError::Key { .. })));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&file, "nothing").unwrap();
+    assert!(matches!(signed.ledger(Committer::Thread), Err(StoreError::Key { .. })));
+}
+
+#[test]
+fn a_rotated_key_is_trusted_by_whoever_trusted_the_one_before() {
+    let signed = Signed::new();
+    let first = CheckpointKey::open(&signed.key_file()).unwrap().public();
+    for _ in 0..2 {
+        rotate(&signed.key_file(), Timestamp::from_millis(1)).unwrap();
+        signed.append(20);
+    }
+    let trust = |keys| Trust { keys, ..signed.trust() };
+    let handovers = read_handovers(&signed.key_file()).unwrap();
+    let keys = trusted_keys(first, &handovers);
+    assert_eq!(keys.len(), 3);
+    assert_eq!(verify(&signed.rig.folder(), &trust(keys)).unwrap().findings, []);
+    let found = verify(&signed.rig.folder(), &trust(vec![first])).unwrap().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::UnknownKey { .. })), "{found:?}");
+    // A hand-over that the old key did not sign gives no trust.
+    let mut forged = handovers[0].clone();
+    forged.at = Timestamp::from_millis(2);
+    assert_eq!(trusted_keys(first, &[forged]), [first]);
+    assert_eq!(trusted_keys(first, &handovers[1..]), [first]);
+}
+
+#[test]
+fn a_pruned_book_verifies_by_its_tombstone_and_goes_on() {
+    let signed = Signed::new();
+    let kept = signed.last();
+    let book = || Book::open(&signed.rig.folder()).unwrap();
+    let files: Vec<PathBuf> = book().files().collect();
+    let prune_before = |ms| {
+        let (before, now) = (Timestamp::from_millis(ms), Timestamp::from_millis(9));
+        prune(&signed.rig.folder(), &signed.key_file(), before, now).unwrap()
+    };
+    // All records of the rig are of the first millisecond.
+    assert_eq!(prune_before(1), None);
+    let tombstone = prune_before(2).unwrap();
+    assert!(!files[0].exists() && files.last().unwrap().exists());
+    assert_eq!(prune_before(2), Some(tombstone.clone()));
+    let done = signed.verify_with_kept(kept);
+    assert_eq!((&done.findings[..], done.records, done.pruned), (&[][..], 40, tombstone.size));
+    assert!(done.signed >= tombstone.size, "{done:?}");
+    // The ledger goes on, with its head and without.
+    signed.append(5);
+    fs::remove_file(signed.rig.folder().join("head")).unwrap();
+    signed.append(5);
+    let done = signed.verify();
+    assert_eq!((&done.findings[..], done.records), (&[][..], 50));
+    assert!(matches!(InclusionProof::make(&book(), 1, 40), Err(ProofError::Pruned { .. })));
+    // A second time, behind the first tombstone.
+    signed.append(40);
+    assert!(prune_before(2).unwrap().size > tombstone.size);
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn what_was_taken_away_without_a_signed_tombstone_is_found() {
+    let signed = Signed::new();
+    let now = Timestamp::from_millis(2);
+    prune(&signed.rig.folder(), &signed.key_file(), now, now).unwrap().unwrap();
+    let file = signed.rig.folder().join("pruned.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"size\":", "\"size\":1", 1)).unwrap();
+    let found = signed.verify().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::SegmentMissing { .. })), "{found:?}");
+    fs::write(&file, text).unwrap();
+    let stranger = Trust { keys: Vec::new(), cadence: None, ..signed.trust() };
+    let found = verify(&signed.rig.folder(), &stranger).unwrap().findings;
+    assert!(
+        found.iter().any(|f| matches!(f, Finding::UnknownKey { by: Source::Tombstone, .. })),
+        "{found:?}"
+    );
+}
