@@ -187,6 +187,14 @@ impl<'a> Scanner<'a> {
         self.push(hit);
     }
 
+    /// Keeps a hit that lies in the unit of its key, which needs no second look.
+    fn keeps(&mut self, place: usize, hit: Option<Hit>) -> bool {
+        let (start, end) = self.units.at(place);
+        let inside = hit.filter(|hit| start <= place && hit.end < end);
+        self.push(inside);
+        inside.is_some()
+    }
+
     /// Tries a reader with the text up to the end of each unit in reach, the nearest first.
     fn reaching(&mut self, place: usize, from: usize, read: impl Fn(&[u8]) -> Option<Hit>) {
         let (_, mut end) = self.units.at(place);
@@ -213,7 +221,8 @@ impl<'a> Scanner<'a> {
             return;
         };
         let read = |text: &[u8]| secrets::near(text, place, len, rule, entry, pattern);
-        if self.long || read(self.bytes).is_some() {
+        let hit = if self.long { None } else { read(self.bytes) };
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
             self.reaching(place, place + len, read);
         }
     }
@@ -242,7 +251,8 @@ impl<'a> Scanner<'a> {
         {
             self.value_read = found.value.1;
         }
-        if self.long || first.and_then(|found| judge(text, found)).is_some() {
+        let hit = first.and_then(|found| judge(text, found));
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
             self.reaching(place, name.1, |text| judge(text, assign::read(text, name)?));
         }
     }
