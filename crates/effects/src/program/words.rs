@@ -38,6 +38,7 @@ pub(crate) fn role(word: &str) -> Option<Role> {
         "assign" => Role::Assign,
         "program" => Role::Program,
         "mount" => Role::Mount,
+        "method" => Role::Method,
         _ => return None,
     })
 }
