@@ -136,11 +136,17 @@ pub(crate) fn has_word(hay: &[u8], word: &[u8]) -> bool {
 pub(crate) struct Letters(u32);
 
 impl Letters {
-    pub(crate) fn of(text: &[u8]) -> Self {
-        Self(text.iter().fold(0, |bits, byte| bits | Self::bit(*byte)))
+    pub(crate) const fn of(text: &[u8]) -> Self {
+        let mut bits = 0;
+        let mut rest = text;
+        while let [first, tail @ ..] = rest {
+            bits |= Self::bit(*first);
+            rest = tail;
+        }
+        Self(bits)
     }
 
-    fn bit(byte: u8) -> u32 {
+    const fn bit(byte: u8) -> u32 {
         match byte | 0x20 {
             letter @ b'a'..=b'z' => 1 << (letter - b'a'),
             0x80.. => 1 << 31,
@@ -150,7 +156,13 @@ impl Letters {
 
     /// Whether a word can stand in the text, by its first letter.
     pub(crate) fn may_hold(self, word: &[u8]) -> bool {
-        word.first().is_some_and(|first| self.0 & Self::bit(*first) != 0)
+        let needed = word.first().map_or(0, |first| Self::bit(*first));
+        needed == 0 || self.0 & needed != 0
+    }
+
+    /// Whether all of these letters are there.
+    pub(crate) const fn hold(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
     }
 }
 
@@ -158,6 +170,13 @@ impl Letters {
 pub(crate) fn has_any_word(hay: &[u8], words: &[&str]) -> bool {
     let letters = Letters::of(hay);
     words.iter().any(|word| letters.may_hold(word.as_bytes()) && has_word(hay, word.as_bytes()))
+}
+
+/// Whether any of the (lower-case) parts stands anywhere in `hay`, ASCII case ignored.
+pub(crate) fn has_any_part(hay: &[u8], parts: &[&str]) -> bool {
+    let letters = Letters::of(hay);
+    let mut possible = parts.iter().filter(|part| letters.may_hold(part.as_bytes()));
+    possible.any(|part| find_folded(hay, part.as_bytes()).is_some())
 }
 
 /// The nearest character boundary at or before `at`.

@@ -3,7 +3,7 @@
 //! A keyword inside a name counts when it ends the name, or when what follows it does not turn it into
 //! something about the secret (`token_type`, `password_hash_rounds`, `secretName`).
 
-use crate::ascii::{at, before, cut};
+use crate::ascii::{Letters, at, before, cut};
 use crate::limits::NAME_BYTES_MAX;
 use crate::value::Strength;
 
@@ -48,6 +48,19 @@ pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
     ("秘钥", Strength::Secret),
     ("key", Strength::Weak),
 ];
+
+/// The letters of each keyword, so that most names are done with at once.
+const LETTERS: [Letters; KEYWORDS.len()] = {
+    let mut all = [Letters::of(b""); KEYWORDS.len()];
+    let mut rest = KEYWORDS;
+    let mut places: &mut [Letters] = &mut all;
+    while let ([(keyword, _), tail @ ..], [place, free @ ..]) = (rest, places) {
+        *place = Letters::of(keyword.as_bytes());
+        rest = tail;
+        places = free;
+    }
+    all
+};
 
 /// Last parts of a name that make it speak about a secret rather than hold one.
 const ABOUT: &[&str] = &[
@@ -285,7 +298,9 @@ pub(crate) fn strength_of(name: &str) -> Option<Strength> {
     if bytes.len() > NAME_BYTES_MAX || bytes.iter().any(|byte| b"[]{}<>()\"'=".contains(byte)) {
         return None;
     }
-    KEYWORDS.iter().find_map(|(keyword, strength)| {
+    let letters = Letters::of(bytes);
+    let possible = KEYWORDS.iter().zip(LETTERS).filter(|(_, needed)| letters.hold(*needed));
+    possible.map(|(keyword, _)| keyword).find_map(|(keyword, strength)| {
         let offset = crate::ascii::find_folded(bytes, keyword.as_bytes())?;
         speaks(bytes, offset, keyword.len(), *strength)
     })

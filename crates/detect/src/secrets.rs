@@ -5,7 +5,8 @@
 //! at most one hit. None of them looks further left than the look-back cap.
 
 use crate::ascii::{
-    ALNUM, BASE64, ByteSet, at, before, cut, find_folded, is_word, opens_token, run_end, run_start,
+    ALNUM, BASE64, ByteSet, at, before, cut, find_folded, has_any_part, is_word, opens_token,
+    run_end, run_start,
 };
 use crate::digest::{base62_of_six, bech32, crc32, hex};
 use crate::hit::Hit;
@@ -16,8 +17,7 @@ use crate::rules::Coded;
 use crate::value::{entropy, is_placeholder};
 
 /// Words one of which must stand between a vendor's name and its value.
-const HINTS: &[&[u8]] =
-    &[b"key", b"token", b"secret", b"auth", b"pass", b"pwd", b"cred", b"api", b"bearer"];
+const HINTS: &[&str] = &["key", "token", "secret", "auth", "pass", "pwd", "cred", "api", "bearer"];
 /// How far behind a vendor's word its value may stand, in bytes.
 const NEAR_BYTES: usize = 120;
 
@@ -29,6 +29,10 @@ pub(crate) fn token(
     rule: &Rule,
     pattern: &Pattern,
 ) -> Option<Hit> {
+    // A look at the byte before is cheaper than the match.
+    if pattern.begins_with_keyword() && is_word(at(bytes, hit)) && !opens_token(bytes, hit) {
+        return None;
+    }
     let (start, mut end) = pattern.match_around(bytes, hit)?;
     if is_word(at(bytes, start)) && !opens_token(bytes, start) {
         return None;
@@ -66,17 +70,11 @@ fn is_filler(body: &[u8]) -> bool {
         run = if matches!(pair, [a, b] if a == b && *a != b'A') { run + 1 } else { 1 };
         longest = longest.max(run);
     }
-    let words: [&[u8]; 7] = [
-        b"example",
-        b"xxxxx",
-        b"your-",
-        b"your_",
-        b"placeholder",
-        b"1234567890abcdef",
-        b"abcdefghijklm",
-    ];
-    longest >= 8 || words.iter().any(|word| find_folded(body, word).is_some())
+    longest >= 8 || has_any_part(body, FILLERS)
 }
+
+const FILLERS: &[&str] =
+    &["example", "xxxxx", "your-", "your_", "placeholder", "1234567890abcdef", "abcdefghijklm"];
 
 /// The score after the validator: a checksum that holds makes sure, one that fails makes doubtful, and
 /// a structure that is not there refutes.
@@ -133,8 +131,7 @@ pub(crate) fn near(
                 && pattern.closes(bytes, end)
             {
                 let value = cut(bytes, begins, end);
-                let hinted =
-                    HINTS.iter().any(|hint| find_folded(cut(bytes, name, begins), hint).is_some());
+                let hinted = has_any_part(cut(bytes, name, begins), HINTS);
                 let sound = hinted && !is_filler(value) && entropy(value) >= rule.entropy_min;
                 let hex_only = value.iter().all(u8::is_ascii_hexdigit);
                 // A bare hash behind a vendor's name is a hash, unless the format is a hex one.

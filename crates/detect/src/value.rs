@@ -5,7 +5,7 @@
 //! passwords. It refuses what a reader would: references (`${X}`, `os.environ`), templates, words for
 //! "fill in here", function calls, paths, versions, stamps.
 
-use crate::ascii::{at, find_folded, is_word};
+use crate::ascii::{at, has_any_part, is_word};
 
 /// How much the key says about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,7 +236,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         || label
         || reference
         || hidden
-        || FILL_IN.iter().any(|word| find_folded(value, word.as_bytes()).is_some())
+        || has_any_part(value, FILL_IN)
         || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
@@ -278,7 +278,7 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
                 && part.iter().all(|byte| is_word(*byte))
         });
     let named = value.iter().all(|byte| is_word(*byte) || *byte == b'.')
-        && NAMES_OF_SECRETS.iter().any(|word| find_folded(value, word).is_some());
+        && has_any_part(value, NAMES_OF_SECRETS);
     if call || sign || member && named {
         return true;
     }
@@ -289,7 +289,7 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
             || matches!(value.first(), Some(b'&' | b'*' | b'@' | b'!' | b'-' | b'+')))
 }
 
-const NAMES_OF_SECRETS: [&[u8]; 6] = [b"token", b"secret", b"passw", b"pwd", b"cred", b"auth"];
+const NAMES_OF_SECRETS: &[&str] = &["token", "secret", "passw", "pwd", "cred", "auth"];
 
 fn assess_password(value: &[u8], classes: Classes, written: Written) -> Option<f32> {
     if value.len() < 4 || value.len() > 256 {
@@ -337,7 +337,7 @@ fn assess_secret(value: &[u8], classes: Classes, written: Written) -> Option<f32
     // `TokenStream2`: a name that speaks of secrets is none.
     let named = value.iter().all(|byte| is_word(*byte))
         && value.len() < 24
-        && NAMES_OF_SECRETS.iter().any(|word| find_folded(value, word).is_some());
+        && has_any_part(value, NAMES_OF_SECRETS);
     if named || classes.letters() == 0 && value.len() < 12 || looks_named(value) || is_stamp(value)
     {
         return None;

@@ -163,8 +163,11 @@ fn anchor(shape: &Shape) -> Option<Anchor> {
     }
 }
 
-/// The patterns that the braces stand for. Nested braces are expanded from the left.
-fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
+/// The patterns that the braces of a glob stand for. Nested braces are expanded from the left.
+///
+/// # Errors
+/// [`GlobError`] for braces that are never closed or stand for too much.
+pub fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
     let mut todo = vec![pattern.to_owned()];
     let mut done = Vec::new();
     while let Some(current) = todo.pop() {

@@ -13,6 +13,7 @@
 pub mod actions;
 pub mod backtest;
 pub mod compile;
+pub mod detection;
 pub mod diagnostic;
 pub mod explain;
 pub mod layers;
@@ -29,6 +30,7 @@ mod judged;
 mod lint;
 mod schema;
 
+pub use compile::analysed::AnalysedEffects;
 pub use compile::effects::{
     CallEffects, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
 };

@@ -98,6 +98,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         "hidden" => Act::Hidden,
         "agent" => Act::Agent,
         "unguarded" => Act::Unguarded,
+        "noagent" => Act::NoAgent,
         "tree" => Act::Tree,
         "nothing" => Act::Nothing,
         "inplace" => Act::InPlace,
