@@ -152,7 +152,15 @@ impl<'g> Chain<'g> {
             if hook.rollout.is_some_and(|rollout| !rollout.applies(&hook.name, self.event)) {
                 continue;
             }
-            let (opinion, matched) = match self.concerns(hook) {
+            let concerns = self.concerns(hook);
+            if concerns == Ok(false) {
+                continue;
+            }
+            // Room for all that may come, made only once something comes.
+            if self.votes.capacity() == 0 {
+                self.votes.reserve_exact(candidates.len());
+            }
+            let (opinion, matched) = match concerns {
                 Ok(false) => continue,
                 // An answer that is there is taken without a detour through a future.
                 Ok(true) => match self.call(hook) {
@@ -234,6 +242,12 @@ impl<'g> Chain<'g> {
         cast.us = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
         cast.dry_run = hook.dry_run.is_dry(self.now);
         cast.judged_again = pass == Pass::Judging;
+        // Most hooks have nothing to say; there is nothing to check or to apply then.
+        if took <= hook.timeout && opinion.as_ref().is_ok_and(Opinion::says_nothing) {
+            self.votes.push(cast);
+            self.places.push(place);
+            return;
+        }
         let opinion = opinion.and_then(|opinion| in_budget(opinion, took, hook.timeout));
         let checked = opinion.and_then(|opinion| self.check(hook, pass, opinion));
         match checked {

@@ -7,10 +7,12 @@ use crate::folder;
 use crate::head::{HEAD_NAME, Head};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::line::{Line, LineFault};
+use crate::prune::{Tombstone, tombstone_in};
 use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tollgate_gate::limits::JSON_BYTES_MAX;
 
 /// One line of a file, with its place.
@@ -197,6 +199,7 @@ pub struct Book {
     folder: PathBuf,
     segments: Vec<u64>,
     head: Option<Head>,
+    tombstone: Option<Tombstone>,
 }
 
 impl Book {
@@ -214,7 +217,11 @@ impl Book {
             segments.extend(name.to_str().and_then(first_seq));
         }
         segments.sort_unstable();
-        Ok(Book { folder: folder.to_owned(), segments, head })
+        // Segments that should have been pruned may still be there.
+        let tombstone = tombstone_in(folder).map_err(io)?;
+        let pruned = tombstone.as_ref().map_or(0, |tombstone| tombstone.size);
+        segments.retain(|segment| *segment > pruned);
+        Ok(Book { folder: folder.to_owned(), segments, head, tombstone })
     }
 
     /// The segment files, in order.
@@ -227,6 +234,11 @@ impl Book {
         self.segments.iter().copied().zip(self.files())
     }
 
+    /// What stands for the records that were pruned.
+    pub const fn tombstone(&self) -> Option<&Tombstone> {
+        self.tombstone.as_ref()
+    }
+
     pub(crate) const fn head(&self) -> Option<&Head> {
         self.head.as_ref()
     }
@@ -235,21 +247,32 @@ impl Book {
     /// error.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry, BookError>> {
         let mut failed = false;
-        let end = self.head.as_ref().map(|head| (head.now.segment, head.now.end));
         self.segments
             .iter()
-            .filter_map(move |segment| match end {
-                Some((last, end)) if *segment == last => Some((*segment, end)),
-                Some((last, _)) if *segment > last => None,
-                Some(_) | None => Some((*segment, u64::MAX)),
-            })
-            .flat_map(|(segment, end)| {
-                match Entries::open_until(self.folder.join(segment_name(segment)), end) {
-                    Ok(entries) => Source::Entries(entries),
-                    Err(error) => Source::Failed(Some(error)),
-                }
-            })
+            .filter_map(|segment| self.lines_of(*segment))
+            .flatten()
             .take_while(move |entry| !std::mem::replace(&mut failed, entry.is_err()))
+    }
+
+    /// The segments from the newest to the oldest, each with its lines in order, as far as the book was
+    /// written when it was opened: for whoever looks for what happened lately.
+    pub fn newest_first(
+        &self,
+    ) -> impl Iterator<Item = impl Iterator<Item = Result<Entry, BookError>>> {
+        self.segments.iter().rev().filter_map(|segment| self.lines_of(*segment))
+    }
+
+    /// The lines of a segment; none for one that was begun after the book was opened.
+    fn lines_of(&self, segment: u64) -> Option<Source> {
+        let end = match self.head.as_ref().map(|head| (head.now.segment, head.now.end)) {
+            Some((last, end)) if segment == last => end,
+            Some((last, _)) if segment > last => return None,
+            Some(_) | None => u64::MAX,
+        };
+        Some(match Entries::open_until(self.folder.join(segment_name(segment)), end) {
+            Ok(entries) => Source::Entries(entries),
+            Err(error) => Source::Failed(Some(error)),
+        })
     }
 }
 
@@ -270,13 +293,23 @@ impl Iterator for Source {
     }
 }
 
+/// How often a head is read again that was being written, and the pause before, in milliseconds.
+const HEAD_READS_MAX: usize = 5;
+const HEAD_PAUSE_MS: u64 = 2;
+
 /// The head; none if there is none that can be read.
 fn read_head(folder: &Path) -> io::Result<Option<Head>> {
-    let mut text = Vec::new();
-    match File::open(folder.join(HEAD_NAME)) {
-        Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Head::read(&text))
+    for _ in 0..HEAD_READS_MAX {
+        let mut text = Vec::new();
+        match File::open(folder.join(HEAD_NAME)) {
+            Ok(file) => file.take(HEAD_BYTES_MAX as u64).read_to_end(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(head) = Head::read(&text) {
+            return Ok(Some(head));
+        }
+        std::thread::sleep(Duration::from_millis(HEAD_PAUSE_MS));
+    }
+    Ok(None)
 }

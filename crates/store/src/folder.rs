@@ -11,11 +11,15 @@ use crate::error::StoreError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 use rustix::fs::OFlags;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Where Linux names its run; other systems have no such file, and read the end of the book instead.
+const BOOT_FILE: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_BYTES_MAX: u64 = 64;
 
 /// First and longest pause between two looks at a lock that is held.
 const PAUSE_US_MIN: u64 = 20;
@@ -117,6 +121,13 @@ impl Disk for Folder {
         File::open(&self.path)?.sync_all()
     }
 
+    fn boot(&self) -> Option<String> {
+        let mut name = String::new();
+        File::open(BOOT_FILE).ok()?.take(BOOT_BYTES_MAX).read_to_string(&mut name).ok()?;
+        let name = name.trim_end();
+        (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())).then(|| name.into())
+    }
+
     fn lock(&self) -> Result<Box<dyn Held>, StoreError> {
         let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
         let turn = wait_for(&self.turnstile, until)?;
@@ -128,7 +139,12 @@ impl Disk for Folder {
 
 impl DiskFile for File {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        let data = self.metadata()?;
+        // What is written to a file without a name is gone when it is closed.
+        match data.nlink() {
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file was removed")),
+            _ => Ok(data.len()),
+        }
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -158,7 +174,7 @@ impl DiskFile for File {
 }
 
 /// A lock of one file, until it is dropped.
-struct FileHeld(Arc<File>);
+pub(crate) struct FileHeld(Arc<File>);
 
 impl Held for FileHeld {}
 
@@ -169,7 +185,8 @@ impl Drop for FileHeld {
     }
 }
 
-fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, StoreError> {
+/// Waits for the lock of a file until then.
+pub(crate) fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, StoreError> {
     let mut pause_us = PAUSE_US_MIN;
     loop {
         match file.try_lock() {
@@ -187,11 +204,12 @@ fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::Folder;
+    use super::{Folder, wait_for};
     use crate::disk::Disk;
     use crate::error::StoreError;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_folder_that_others_can_write_to_is_refused() {
@@ -240,13 +258,25 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_is_held_for_too_long_is_an_error_that_passes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (Folder::open(dir.path()).unwrap(), Folder::open(dir.path()).unwrap());
+        let held = one.lock().unwrap();
+        let soon = Instant::now() + Duration::from_millis(10);
+        let Err(error) = wait_for(&two.lock, soon) else { panic!("two hold it") };
+        assert!(matches!(error, StoreError::Busy { .. }) && error.is_passing());
+        drop(held);
+        two.lock().unwrap();
+    }
+
+    #[test]
     fn the_lock_is_held_by_one() {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = (Folder::open(dir.path()).unwrap(), Folder::open(dir.path()).unwrap());
         let held = one.lock().unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| two.lock().map(drop));
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
             assert!(!waiting.is_finished());
             drop(held);
             waiting.join().unwrap().unwrap();

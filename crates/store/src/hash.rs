@@ -48,7 +48,11 @@ impl HashValue {
 
     /// Appends the 64 digits.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
-        write_hex(&self.0, out);
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&hex_of(byte));
+        }
+        out.extend_from_slice(&digits);
     }
 }
 
@@ -67,12 +71,15 @@ pub(crate) fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 /// Appends bytes as lower-case hexadecimal digits.
 pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        for half in [byte >> 4, byte & 0xf] {
-            out.push(DIGITS.get(usize::from(half)).copied().unwrap_or_default());
-        }
-    }
+    bytes.iter().for_each(|byte| out.extend_from_slice(&hex_of(*byte)));
+}
+
+const fn hex_of(byte: u8) -> [u8; 2] {
+    [hex_digit(byte >> 4), hex_digit(byte & 0xf)]
+}
+
+const fn hex_digit(half: u8) -> u8 {
+    if half < 10 { b'0' + half } else { b'a' + half - 10 }
 }
 
 const fn digit(byte: u8) -> Option<u8> {

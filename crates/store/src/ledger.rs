@@ -23,6 +23,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tollgate_gate::{Clock, Durability, Ledger, LedgerError, Record, Soon};
 
+/// Room for a usual record, in bytes.
+const RECORD_BYTES_USUAL: usize = 1024;
+
 /// Shortest pause of the committing thread before it looks again whether a checkpoint is due.
 const SIGN_MS_MIN: u64 = 10;
 
@@ -112,7 +115,7 @@ pub struct FileLedger {
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
-    /// Locked after `queue` is released, never before it is taken.
+    /// Never locked while `queue` is; `queue` may be locked while this is.
     writer: Mutex<Writer>,
 }
 
@@ -137,7 +140,10 @@ struct Due {
 
 struct Batch {
     bodies: Bodies,
+    /// Records that were answered for when they joined.
     buffered: u64,
+    /// Whoever appends commits, and is answered afterwards.
+    by_caller: bool,
     leave: Leave,
     /// Nothing comes after it.
     last: bool,
@@ -225,12 +231,20 @@ impl FileLedger {
 
     fn append_body(&self, body: &[u8], durability: Durability) -> Handed {
         match self.committer {
-            Committer::Caller => {
-                let bodies = Bodies::of(body.to_vec());
-                Handed::Answered(self.shared.commit(&Batch { bodies, ..Batch::empty() }))
-            }
+            Committer::Caller => Handed::Answered(self.commit_by_caller(body, durability)),
             Committer::Thread => self.hand_over(body, durability),
         }
+    }
+
+    /// A buffered record is left with the system, which keeps it though this process ends; the next
+    /// durable record of any process, or one too many, brings it to disk.
+    fn commit_by_caller(&self, body: &[u8], durability: Durability) -> Outcome {
+        let leave = match durability {
+            Durability::BeforeEffect => Leave::Synced,
+            Durability::Buffered => Leave::Written,
+        };
+        let bodies = Bodies::of(body.to_vec());
+        self.shared.commit(&Batch { bodies, leave, by_caller: true, ..Batch::empty() })
     }
 
     fn hand_over(&self, body: &[u8], durability: Durability) -> Handed {
@@ -292,7 +306,9 @@ enum Handed {
 
 /// A record as JSON.
 pub(crate) fn body_of(record: &Record) -> Result<Vec<u8>, StoreError> {
-    let body = serde_json::to_vec(record).map_err(|error| StoreError::NoJson(error.to_string()))?;
+    let mut body = Vec::with_capacity(RECORD_BYTES_USUAL);
+    serde_json::to_writer(&mut body, record)
+        .map_err(|error| StoreError::NoJson(error.to_string()))?;
     match body.len() {
         bytes if bytes > RECORD_BYTES_MAX => {
             Err(StoreError::RecordTooLarge { bytes, max: RECORD_BYTES_MAX })
@@ -319,6 +335,7 @@ impl Batch {
         Batch {
             bodies: Bodies::default(),
             buffered: 0,
+            by_caller: false,
             leave: Leave::Synced,
             last: false,
             answer: Arc::default(),
@@ -352,6 +369,20 @@ impl Queue {
             }
         }
         Ok(Arc::clone(&batch.answer))
+    }
+
+    fn count_written(&mut self, batch: &Batch, left: Leave) {
+        self.stats.records += batch.bodies.count();
+        self.stats.batches += u64::from(!batch.bodies.is_empty());
+        match left {
+            // What joined since this batch was taken is still at risk.
+            Leave::Synced => {
+                self.stats.syncs += 1;
+                self.stats.at_risk = self.waiting.iter().map(|batch| batch.buffered).sum();
+            }
+            Leave::Written if batch.by_caller => self.stats.at_risk += batch.bodies.count(),
+            Leave::Written => {}
+        }
     }
 }
 
@@ -436,30 +467,23 @@ impl Shared {
     }
 
     fn commit(&self, batch: &Batch) -> Outcome {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = self.queue().failed.clone();
         if let Some(failed) = failed {
             self.count_lost(batch);
             return Err(storage(&StoreError::Closed(failed)));
         }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let done = match (batch.last, batch.bodies.is_empty()) {
-            (true, _) => writer.finish(),
-            (false, true) => writer.sync(),
+            (true, _) => writer.finish().map(|()| Leave::Synced),
+            (false, true) => writer.sync().map(|()| Leave::Synced),
             (false, false) => writer.commit(&batch.bodies, batch.leave),
         };
-        drop(writer);
         match done {
-            Ok(()) => {
-                let mut queue = self.queue();
-                queue.stats.records += batch.bodies.count();
-                queue.stats.batches += u64::from(!batch.bodies.is_empty());
-                if batch.leave == Leave::Synced {
-                    queue.stats.syncs += 1;
-                    // What joined since this batch was taken is still at risk.
-                    queue.stats.at_risk = queue.waiting.iter().map(|batch| batch.buffered).sum();
-                }
+            Ok(left) => {
+                self.queue().count_written(batch, left);
                 Ok(())
             }
+            // The writer is let go only when everybody can see that it has failed.
             Err(error) => {
                 self.count_lost(batch);
                 Err(self.fail(&error))

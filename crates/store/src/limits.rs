@@ -45,3 +45,7 @@ pub const CHECKPOINTS_MAX: usize = 10_000_000;
 pub const FINDINGS_MAX: usize = 100;
 /// Calls whose outcome is waited for; with more, the oldest becomes unknown.
 pub const OPEN_CALLS_MAX: usize = 100_000;
+/// Hand-overs from key to key that are read, in bytes.
+pub const HANDOVERS_BYTES_MAX: u64 = 1024 * 1024;
+/// Largest tombstone, in bytes.
+pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;

@@ -8,15 +8,16 @@
 //! and holds.
 
 use crate::book::{Book, BookError, Entries};
-use crate::folder::open_file;
+use crate::folder::{FileHeld, open_file, wait_for};
 use crate::ledger::FileLedger;
 use crate::limits::OPEN_CALLS_MAX;
 use crate::{disk::OpenHow, error::StoreError};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tollgate_gate::{
     Durability, EventId, EventKind, Json, LedgerError, Name, Record, RecordKind, Session, Timestamp,
 };
@@ -25,6 +26,8 @@ use tollgate_gate::{
 const MARK_NAME: &str = "open-calls";
 /// The file whose lock one process at a time holds while it records unknown outcomes.
 const LOCK_NAME: &str = "open-calls.lock";
+/// How long to wait for it, in milliseconds: a child that was just started may hold it for a moment.
+const LOCK_MS_MAX: u64 = 500;
 
 /// Why open calls cannot be settled.
 #[derive(Debug, thiserror::Error)]
@@ -212,14 +215,15 @@ impl OpenCalls {
         Some(call)
     }
 
-    fn lock(&self) -> Result<Option<File>, StoreError> {
+    /// None if another process is at it.
+    fn lock(&self) -> Result<Option<FileHeld>, StoreError> {
         let path = self.folder.join(LOCK_NAME);
-        let io = |error| StoreError::io("lock", path.to_string_lossy(), error);
-        let file = open_file(&path, OpenHow::OrNew).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(io(error)),
+        let file = open_file(&path, OpenHow::OrNew)
+            .map_err(|error| StoreError::io("open", path.to_string_lossy(), error))?;
+        match wait_for(&Arc::new(file), Instant::now() + Duration::from_millis(LOCK_MS_MAX)) {
+            Ok(held) => Ok(Some(held)),
+            Err(StoreError::Busy { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

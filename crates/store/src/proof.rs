@@ -28,6 +28,12 @@ pub enum ProofError {
         /// The records that were asked for.
         asked: u64,
     },
+    /// Records that the proof needs were pruned.
+    #[error("the first {records} records were pruned")]
+    Pruned {
+        /// How many.
+        records: u64,
+    },
     /// Numbers that make no sense: no records, a line behind the end, a later state that is shorter.
     #[error("there is no proof for these numbers")]
     Numbers,
@@ -174,6 +180,9 @@ fn read_path(json: &Json) -> Option<Vec<HashValue>> {
 
 /// The hashes of the first lines of the book.
 fn leaves(book: &Book, size: u64) -> Result<Vec<HashValue>, ProofError> {
+    if let Some(tombstone) = book.tombstone() {
+        return Err(ProofError::Pruned { records: tombstone.size });
+    }
     let mut leaves = Vec::new();
     for entry in book.entries() {
         if leaves.len() as u64 == size {

@@ -11,6 +11,7 @@ use crate::error::StoreError;
 use crate::hash::HashValue;
 use crate::head::{Head, Place, Signed};
 use crate::limits::{SEGMENT_READ_BYTES_MAX, SEGMENTS_MAX};
+use crate::prune::{Tombstone, read_tombstone};
 use crate::segment::{Rest, first_seq, pass_lines, segment_name};
 
 /// The end of the book, as it was found.
@@ -67,7 +68,9 @@ pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, Sto
             return Err(damaged(found.place.segment, found.place.end, what));
         }
     }
-    if let Some(file) = &found.file {
+    // What the head knows to be on disk needs no second sync; the usual case, and a cheap one.
+    let is_known = head.is_some_and(|head| head.synced == found.place) && found.cut.is_none();
+    if let Some(file) = found.file.as_ref().filter(|_| !is_known) {
         settle_end(&**file, &found)?;
     }
     Ok(found)
@@ -83,9 +86,17 @@ fn start(disk: &dyn Disk, head: Option<&Head>, segments: &[u64]) -> Result<Place
         check_last_line(disk, &place)?;
         return Ok(place);
     }
-    match segments.first() {
-        None | Some(1) => Ok(Place::start()),
-        Some(first) => Err(damaged(*first, 0, "the segments before it are missing".into())),
+    let pruned = read_tombstone(disk)?.as_ref().and_then(Tombstone::place);
+    let start = pruned.unwrap_or_else(Place::start);
+    // Segments that should have been pruned may still be there.
+    match segments.iter().find(|segment| **segment >= start.segment) {
+        Some(first) if *first != start.segment => {
+            Err(damaged(*first, 0, "the segments before it are missing".into()))
+        }
+        None if start.segment > 1 => {
+            Err(damaged(start.segment, 0, "the segments behind the pruned ones are missing".into()))
+        }
+        Some(_) | None => Ok(start),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::head::Place;
 use crate::key::PublicKey;
 use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, FINDINGS_MAX};
 use crate::line::Line;
+use crate::prune::Tombstone;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -50,8 +51,10 @@ const LATE_MS_MAX: u64 = 60_000;
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verification {
-    /// How many lines the book has.
+    /// How many lines the book has, pruned ones included.
     pub records: u64,
+    /// How many of its first lines were pruned.
+    pub pruned: u64,
     /// The root of their tree.
     pub root: HashValue,
     /// How many checkpoints in the ledger's folder agree with it.
@@ -179,6 +182,8 @@ pub enum Source {
     Kept(u64),
     /// The ledger's own head.
     Head,
+    /// What stands for the records that were pruned.
+    Tombstone,
 }
 
 impl fmt::Display for Source {
@@ -187,6 +192,7 @@ impl fmt::Display for Source {
             Source::Checkpoint(number) => write!(f, "the checkpoint on line {number}"),
             Source::Kept(number) => write!(f, "the kept checkpoint {number}"),
             Source::Head => f.write_str("the ledger's head"),
+            Source::Tombstone => f.write_str("the tombstone"),
         }
     }
 }
@@ -201,6 +207,9 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
     let mut walk = Walk::default();
     walk.read_checkpoints(folder, trust)?;
     let book = Book::open(folder)?;
+    if let Some(tombstone) = book.tombstone() {
+        walk.start_behind(tombstone, trust);
+    }
     let end = book.head().map(|head| (head.now.segment, head.now.end));
     for (first_seq, file) in book.segments() {
         walk.segment(first_seq, &file, end)?;
@@ -295,6 +304,19 @@ impl Walk {
         self.claims.entry(claim.checkpoint.size).or_default().push(claim);
     }
 
+    /// Starts behind what was pruned. What was signed of it can no longer be held against anything,
+    /// but its tree is part of every later root.
+    fn start_behind(&mut self, tombstone: &Tombstone, trust: &Trust) {
+        if !trust.keys.contains(&tombstone.key) {
+            self.find(Finding::UnknownKey { by: Source::Tombstone, key: tombstone.key });
+        }
+        let Some(place) = tombstone.place() else { return };
+        self.place = place;
+        self.done.pruned = tombstone.size;
+        self.claims = self.claims.split_off(&tombstone.size);
+        self.check_claims();
+    }
+
     fn segment(
         &mut self,
         first_seq: u64,
@@ -350,6 +372,11 @@ impl Walk {
         let at = line.json.get("at").and_then(Json::as_str).and_then(Timestamp::parse);
         self.last_at = at.unwrap_or(self.last_at);
         self.place.pass(&raw.text);
+        self.check_claims();
+    }
+
+    /// Holds what checkpoints say against what was read so far.
+    fn check_claims(&mut self) {
         let claims = self.claims.remove(&self.place.seq()).unwrap_or_default();
         if claims.is_empty() {
             return;

@@ -3,8 +3,10 @@
 use crate::rig::{Rig, append, entries, options, record, text, wait};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tollgate_gate::{Durability, Ledger, Soon};
+use tollgate_store::limits::{BUFFERED_RECORDS_MAX, RECORD_BYTES_MAX};
 use tollgate_store::{Book, BookError, Committer, Entries, FileLedger, LedgerOptions, StoreError};
 
 #[test]
@@ -269,4 +271,77 @@ fn a_reader_sees_no_half_written_batch() {
         }
     });
     assert_eq!(rig.entries().len(), 200);
+}
+
+#[test]
+fn a_caller_that_commits_itself_leaves_buffered_records_with_the_system() {
+    let rig = Rig::new();
+    let options = LedgerOptions { committer: Committer::Caller, ..options() };
+    let ledger = FileLedger::open(&rig.folder(), options).unwrap();
+    for at in 0..3 {
+        wait(ledger.append(record(&at.to_string()), Durability::Buffered)).unwrap();
+    }
+    assert_eq!((ledger.stats().at_risk, ledger.stats().syncs), (3, 0));
+    // They are there for every other process, also when this one ends.
+    assert_eq!(rig.entries().len(), 3);
+    append(&ledger, "durable").unwrap();
+    assert_eq!((ledger.stats().at_risk, ledger.stats().syncs), (0, 1));
+}
+
+#[test]
+fn no_more_buffered_records_than_agreed_are_off_the_disk() {
+    let rig = Rig::new();
+    let options = LedgerOptions { committer: Committer::Caller, ..options() };
+    let ledger = FileLedger::open(&rig.folder(), options).unwrap();
+    for _ in 0..=BUFFERED_RECORDS_MAX {
+        wait(ledger.append(record("x"), Durability::Buffered)).unwrap();
+        assert!(ledger.stats().at_risk < BUFFERED_RECORDS_MAX);
+    }
+    assert_eq!(ledger.stats().syncs, 1);
+}
+
+#[test]
+fn a_ledger_whose_files_were_removed_closes() {
+    let rig = Rig::new();
+    let ledger = rig.ledger();
+    append(&ledger, "a").unwrap();
+    fs::remove_dir_all(rig.folder()).unwrap();
+    let refused = append(&ledger, "b").unwrap_err();
+    assert!(refused.to_string().contains("was removed"), "{refused}");
+}
+
+#[test]
+fn a_record_that_no_line_can_hold_is_refused_and_the_ledger_goes_on() {
+    let rig = Rig::new();
+    let ledger = rig.ledger();
+    let mut large = record("large");
+    large.reason = Some("x".repeat(RECORD_BYTES_MAX).into());
+    let refused = wait(ledger.append(large, Durability::BeforeEffect)).unwrap_err();
+    assert!(refused.to_string().contains("larger than"), "{refused}");
+    append(&ledger, "small").unwrap();
+    assert_eq!(rig.entries().len(), 1);
+}
+
+#[test]
+fn a_busy_process_does_not_keep_another_out() {
+    let rig = Rig::new();
+    let busy = rig.ledger();
+    let options = LedgerOptions { committer: Committer::Caller, ..options() };
+    let other = FileLedger::open(&rig.folder(), options).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Acquire) {
+                    append(&busy, "busy").unwrap();
+                }
+            });
+        }
+        // Each of them would fail after the longest wait for the lock.
+        for at in 0..20 {
+            append(&other, &at.to_string()).unwrap();
+        }
+        is_over.store(true, Ordering::Release);
+    });
+    assert!(rig.entries().len() > 20);
 }

@@ -4,12 +4,12 @@ use crate::rig::{Rig, append, options, record, wait};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use tollgate_gate::{Durability, Ledger};
-use tollgate_store::key::last_checkpoint_file;
+use tollgate_gate::{Durability, Ledger, Timestamp};
+use tollgate_store::key::{last_checkpoint_file, read_handovers, rotate, trusted_keys};
 use tollgate_store::{
     Book, Cadence, Checkpoint, CheckpointKey, Committer, ConsistencyProof, FileLedger, Finding,
     HashValue, InclusionProof, LedgerOptions, ProofError, Signing, Source, StoreError, Trust,
-    Verification, verify,
+    Verification, prune, verify,
 };
 
 const CADENCE: Cadence = Cadence { every_records: 8, every_ms: 3_600_000 };
@@ -338,4 +338,76 @@ fn a_key_file_that_others_can_read_or_that_holds_no_key_is_refused() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&file, "nothing").unwrap();
     assert!(matches!(signed.ledger(Committer::Thread), Err(StoreError::Key { .. })));
+}
+
+#[test]
+fn a_rotated_key_is_trusted_by_whoever_trusted_the_one_before() {
+    let signed = Signed::new();
+    let first = CheckpointKey::open(&signed.key_file()).unwrap().public();
+    for _ in 0..2 {
+        rotate(&signed.key_file(), Timestamp::from_millis(1)).unwrap();
+        signed.append(20);
+    }
+    let trust = |keys| Trust { keys, ..signed.trust() };
+    let handovers = read_handovers(&signed.key_file()).unwrap();
+    let keys = trusted_keys(first, &handovers);
+    assert_eq!(keys.len(), 3);
+    assert_eq!(verify(&signed.rig.folder(), &trust(keys)).unwrap().findings, []);
+    let found = verify(&signed.rig.folder(), &trust(vec![first])).unwrap().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::UnknownKey { .. })), "{found:?}");
+    // A hand-over that the old key did not sign gives no trust.
+    let mut forged = handovers[0].clone();
+    forged.at = Timestamp::from_millis(2);
+    assert_eq!(trusted_keys(first, &[forged]), [first]);
+    assert_eq!(trusted_keys(first, &handovers[1..]), [first]);
+}
+
+#[test]
+fn a_pruned_book_verifies_by_its_tombstone_and_goes_on() {
+    let signed = Signed::new();
+    let kept = signed.last();
+    let book = || Book::open(&signed.rig.folder()).unwrap();
+    let files: Vec<PathBuf> = book().files().collect();
+    let prune_before = |ms| {
+        let (before, now) = (Timestamp::from_millis(ms), Timestamp::from_millis(9));
+        prune(&signed.rig.folder(), &signed.key_file(), before, now).unwrap()
+    };
+    // All records of the rig are of the first millisecond.
+    assert_eq!(prune_before(1), None);
+    let tombstone = prune_before(2).unwrap();
+    assert!(!files[0].exists() && files.last().unwrap().exists());
+    assert_eq!(prune_before(2), Some(tombstone.clone()));
+    let done = signed.verify_with_kept(kept);
+    assert_eq!((&done.findings[..], done.records, done.pruned), (&[][..], 40, tombstone.size));
+    assert!(done.signed >= tombstone.size, "{done:?}");
+    // The ledger goes on, with its head and without.
+    signed.append(5);
+    fs::remove_file(signed.rig.folder().join("head")).unwrap();
+    signed.append(5);
+    let done = signed.verify();
+    assert_eq!((&done.findings[..], done.records), (&[][..], 50));
+    assert!(matches!(InclusionProof::make(&book(), 1, 40), Err(ProofError::Pruned { .. })));
+    // A second time, behind the first tombstone.
+    signed.append(40);
+    assert!(prune_before(2).unwrap().size > tombstone.size);
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn what_was_taken_away_without_a_signed_tombstone_is_found() {
+    let signed = Signed::new();
+    let now = Timestamp::from_millis(2);
+    prune(&signed.rig.folder(), &signed.key_file(), now, now).unwrap().unwrap();
+    let file = signed.rig.folder().join("pruned.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"size\":", "\"size\":1", 1)).unwrap();
+    let found = signed.verify().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::SegmentMissing { .. })), "{found:?}");
+    fs::write(&file, text).unwrap();
+    let stranger = Trust { keys: Vec::new(), cadence: None, ..signed.trust() };
+    let found = verify(&signed.rig.folder(), &stranger).unwrap().findings;
+    assert!(
+        found.iter().any(|f| matches!(f, Finding::UnknownKey { by: Source::Tombstone, .. })),
+        "{found:?}"
+    );
 }
