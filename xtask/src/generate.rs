@@ -10,6 +10,7 @@ use crate::menu::{self, Command};
 use crate::outcome::{Answer, Error};
 use crate::workspace::Workspace;
 use tollgate_gate::schema;
+use tollgate_policy::policy_schema;
 
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
@@ -38,6 +39,7 @@ const GENERATED: &[Generated] = &[
     Generated { path: "schema/event.v1.json", text: || schema_text(&schema::event()) },
     Generated { path: "schema/decision.v1.json", text: || schema_text(&schema::decision()) },
     Generated { path: "schema/record.v1.json", text: || schema_text(&schema::record()) },
+    Generated { path: "schema/policy.v1.json", text: || format!("{:#}\n", policy_schema()) },
 ];
 
 fn schema_text(schema: &schemars::Schema) -> String {

@@ -26,29 +26,28 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    message: String,
-    remedy: Option<String>,
+    text: String,
 }
 
 impl Failure {
     /// The command line, a file or a policy is wrong: the person can mend it.
     pub(crate) fn usage(message: impl fmt::Display, remedy: impl fmt::Display) -> Failure {
-        let remedy = Some(remedy.to_string());
-        Failure { exit: Exit::Usage, message: message.to_string(), remedy }
+        Failure { exit: Exit::Usage, text: format!("error: {message}\nremedy: {remedy}") }
+    }
+
+    /// A policy is wrong; the report names every problem with its place and its remedy.
+    pub(crate) fn policy(report: impl fmt::Display) -> Failure {
+        Failure { exit: Exit::Usage, text: report.to_string().trim_end().to_owned() }
     }
 
     /// Something went wrong inside, or the machine did not play along.
     pub(crate) fn internal(message: impl fmt::Display) -> Failure {
-        Failure { exit: Exit::Internal, message: message.to_string(), remedy: None }
+        Failure { exit: Exit::Internal, text: format!("error: {message}") }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
-        match &self.remedy {
-            Some(remedy) => write!(f, "\nremedy: {remedy}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.text)
     }
 }

@@ -6,9 +6,12 @@
 #![expect(clippy::print_stderr, reason = "standard error is for people")]
 
 mod args;
+mod commands;
 mod demo;
+mod desk;
 mod exit;
 mod output;
+mod past;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -38,7 +41,20 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<Exit, Failure> {
+    let globals = &arguments.globals;
     match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Init(arguments) => commands::init::run(globals, &arguments),
+        Command::Check(arguments) => commands::check::run(globals, &arguments),
+        Command::Decide(arguments) => commands::decide::run(globals, &arguments),
+        Command::Test(arguments) => commands::test::run(globals, &arguments),
+        Command::Explain(arguments) => commands::explain::run(globals, &arguments),
+        Command::Allow(arguments) => commands::allow::run(globals, &arguments),
+        Command::Backtest(arguments) => commands::backtest::run(globals, &arguments),
+        Command::Status(arguments) => commands::status::run(globals, &arguments),
+        Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
+        Command::Pause(arguments) => commands::pause::run(globals, &arguments),
+        Command::Trust(arguments) => commands::trust::run(globals, &arguments),
+        Command::Schema(arguments) => commands::schema::run(&arguments),
     }
 }

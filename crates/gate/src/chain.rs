@@ -141,6 +141,7 @@ impl<'g> Chain<'g> {
     async fn pass(&mut self, pass: Pass) {
         let ruleset = self.ruleset;
         let mut candidates = self.candidates();
+        self.votes.reserve_exact(candidates.len());
         let mut at = 0;
         while let Some(place) = candidates.get(at).copied() {
             at += 1;
@@ -234,6 +235,12 @@ impl<'g> Chain<'g> {
         cast.us = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
         cast.dry_run = hook.dry_run.is_dry(self.now);
         cast.judged_again = pass == Pass::Judging;
+        // Most hooks have nothing to say; there is nothing to check or to apply then.
+        if took <= hook.timeout && opinion.as_ref().is_ok_and(Opinion::says_nothing) {
+            self.votes.push(cast);
+            self.places.push(place);
+            return;
+        }
         let opinion = opinion.and_then(|opinion| in_budget(opinion, took, hook.timeout));
         let checked = opinion.and_then(|opinion| self.check(hook, pass, opinion));
         match checked {

@@ -116,6 +116,15 @@ impl Opinion {
         Opinion::default()
     }
 
+    /// Whether there is nothing in it.
+    pub fn says_nothing(&self) -> bool {
+        self.vote.is_none()
+            && self.rewrite.is_none()
+            && self.claims.is_empty()
+            && self.labels.is_empty()
+            && self.findings.is_empty()
+    }
+
     /// A vote and nothing else.
     pub fn vote(vote: Vote) -> Opinion {
         Opinion { vote: Some(vote), ..Opinion::default() }

@@ -18,6 +18,11 @@ pub trait Scrub: Send + Sync {
     /// under which the text stands, where it has one.
     fn scrub(&self, key: Option<&str>, text: &str) -> Option<String>;
 
+    /// Whether whatever stands under this key is a secret.
+    fn is_telling(&self, key: &str) -> bool {
+        self.scrub(Some(key), "0").is_some()
+    }
+
     /// A keyed digest of text, by which equal values can be recognised without being known. `None`
     /// when there is no key.
     fn digest(&self, _text: &str) -> Option<String> {
@@ -41,7 +46,9 @@ fn scrub_value(scrub: &dyn Scrub, key: Option<&str>, value: &Json) -> Option<Jso
     match value {
         Json::String(text) => scrub.scrub(key, text).map(Json::String),
         Json::Number(number) => {
-            key.and_then(|key| scrub.scrub(Some(key), &number.literal())).map(Json::String)
+            // A short number says nothing by itself; only its key can make it a secret.
+            let key = key.filter(|key| !number.is_short() || scrub.is_telling(key))?;
+            scrub.scrub(Some(key), &number.literal()).map(Json::String)
         }
         Json::Array(items) => {
             let mut changed: Option<Vec<Json>> = None;
@@ -164,6 +171,10 @@ impl Scrub for BasicScrub {
             out.push_str(line.get(body.len()..).unwrap_or_default());
         }
         changed.then_some(out)
+    }
+
+    fn is_telling(&self, key: &str) -> bool {
+        is_telling(key)
     }
 
     fn digest(&self, text: &str) -> Option<String> {

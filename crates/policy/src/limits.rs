@@ -6,7 +6,7 @@
 /// Largest policy file, in bytes.
 pub const POLICY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Most nodes (keys and values) of one policy file.
-pub const NODES_MAX: usize = 1_000_000;
+pub const NODES_MAX: usize = 500_000;
 /// Deepest nesting of lists and mappings in a policy file.
 pub const DEPTH_MAX: usize = 48;
 /// Most errors of the YAML grammar that are reported for one file before reading stops.

@@ -1,7 +1,7 @@
 //! Loading: from layers to one policy in force, or to all that is wrong with them.
 
 use crate::compile::build::Ready;
-use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource, ToolFacts};
+use crate::compile::effects::{EffectMemo, EffectSource, ToolFacts};
 use crate::compile::plan::{HookPlan, Plan};
 use crate::compile::{self, CompileContext, Compiled, Redactors, Unit};
 use crate::diagnostic::{Diagnostic, Place, Report, Severity};
@@ -20,6 +20,9 @@ use tollgate_gate::{EventKind, Mode, Name, Ruleset, Timestamp};
 /// The version of the compiled form: part of every digest and snapshot.
 pub(crate) const PLAN_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
 
+/// Makes what knows the effects of calls, from what a policy declares about tools.
+pub type EffectsOf = dyn Fn(&ToolFacts) -> Arc<dyn EffectSource>;
+
 /// What loading needs beside the files.
 #[derive(Clone, Copy)]
 pub struct LoadOptions<'o> {
@@ -27,8 +30,9 @@ pub struct LoadOptions<'o> {
     pub now: Timestamp,
     /// The environment; only what a policy declares is looked up.
     pub env: &'o dyn Fn(&str) -> Option<String>,
-    /// What knows the effects of calls; `None`: what the policy's `tools:` declare.
-    pub effects: Option<&'o Arc<dyn EffectSource>>,
+    /// Makes what knows the effects of calls, from what the policy declares about tools; `None`: the
+    /// declarations alone.
+    pub effects: Option<&'o EffectsOf>,
     /// What `redact: { find: .. }` can name beside the built-in redactors.
     pub redactors: &'o Redactors,
     /// What a person has trusted; `None`: nothing.
@@ -139,13 +143,13 @@ impl std::fmt::Display for LoadFailure {
 
 impl std::error::Error for LoadFailure {}
 
-/// Loads layers, in their order: managed, user, project.
+/// Loads layers in the order managed, user, project; several of one kind in the order given.
 ///
 /// # Errors
 /// [`LoadFailure`] with every problem of every file. Nothing of a policy with an error is in force.
 pub fn load(layers: &[Layer], options: &LoadOptions<'_>) -> Result<Loaded, LoadFailure> {
     let mut loader = Loader::new();
-    for (at, layer) in layers.iter().enumerate() {
+    for (at, layer) in in_order(layers).into_iter().enumerate() {
         loader.layer(at, layer, options);
     }
     if loader.units.is_empty() && !loader.report.has_errors() {
@@ -154,6 +158,13 @@ pub fn load(layers: &[Layer], options: &LoadOptions<'_>) -> Result<Loaded, LoadF
         loader.report.push(none);
     }
     loader.finish(options)
+}
+
+/// Layers in the order managed, user, project.
+pub(crate) fn in_order(layers: &[Layer]) -> Vec<&Layer> {
+    let mut layers: Vec<&Layer> = layers.iter().collect();
+    layers.sort_by_key(|layer| layer.kind);
+    layers
 }
 
 /// Loads one text as a file of its own right; it cannot include others.
@@ -195,7 +206,7 @@ impl Loader {
     }
 
     fn layer(&mut self, at: usize, layer: &Layer, options: &LoadOptions<'_>) {
-        let opened = match Opened::read(&layer.path, layer.origin) {
+        let opened = match Opened::read_layer(layer) {
             Ok(opened) => opened,
             Err(error) => {
                 self.unreadable(layer, &error);
@@ -280,7 +291,7 @@ impl Loader {
         let context = CompileContext {
             env: options.env,
             now: options.now,
-            effects: options.effects.cloned(),
+            effects: options.effects,
             redactors: options.redactors,
         };
         let compiled = compile::compile(&self.units, &context, &mut self.report);
@@ -353,18 +364,15 @@ impl Loaded {
         inputs: Inputs,
         options: &LoadOptions<'_>,
     ) -> Result<Loaded, compile::RulesetError> {
-        let effects = match options.effects {
-            Some(effects) => Arc::clone(effects),
-            None => Arc::new(DeclaredEffects::new(plan.settings.facts.clone())),
-        };
+        let effects = compile::effects_of(options.effects, &plan.settings.facts);
         let context = compile::build::BuildContext {
             effects: Arc::new(EffectMemo::new(effects)),
             groups: Arc::new(compile::groups(&plan.settings)),
             redactors: options.redactors.clone(),
         };
-        let ruleset = compile::ruleset(&plan, Vec::new(), &context)?;
+        let ruleset = compile::ruleset(&plan, Vec::new(), &context, Name::clone(&digest))?;
         Ok(Loaded {
-            ruleset: ruleset.with_digest(Name::clone(&digest)),
+            ruleset,
             settings: settings(&plan),
             report: Report::default(),
             layers,
@@ -386,9 +394,9 @@ impl Loaded {
     /// # Errors
     /// The words of whatever cannot be built, which a load would have reported.
     pub fn another_ruleset(&self) -> Result<Ruleset, String> {
-        let ruleset = compile::ruleset(&self.plan, self.ready.clone(), &self.context);
-        let ruleset = ruleset.map_err(|error| error.to_string())?;
-        Ok(ruleset.with_digest(Name::clone(&self.digest)))
+        let digest = Name::clone(&self.digest);
+        let ruleset = compile::ruleset(&self.plan, self.ready.clone(), &self.context, digest);
+        ruleset.map_err(|error| error.to_string())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files that only their owner can touch: the trust store and snapshots.
+//! Files that only their owner can touch: the trust store, switches and snapshots.
 //!
 //! What such a file says is believed, so it is read only when it is a regular file, owned by the user
 //! who runs this, with mode 0600, in a folder that nobody else can write. A link is refused, not
@@ -48,8 +48,11 @@ fn not_private(path: &Path, why: impl Into<String>) -> PrivateError {
     PrivateError::NotPrivate { path: path.to_owned(), why: why.into() }
 }
 
-/// Reads a private file; `None` when there is none.
-pub(crate) fn read(path: &Path, max: usize) -> Result<Option<Vec<u8>>, PrivateError> {
+/// Reads a private file of at most `max` bytes; `None` when there is none.
+///
+/// # Errors
+/// [`PrivateError`] when somebody else could have written it, it is too large or cannot be read.
+pub fn read(path: &Path, max: usize) -> Result<Option<Vec<u8>>, PrivateError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -75,7 +78,10 @@ pub(crate) fn read(path: &Path, max: usize) -> Result<Option<Vec<u8>>, PrivateEr
 }
 
 /// Writes a private file, making its folder if there is none.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), PrivateError> {
+///
+/// # Errors
+/// [`PrivateError`] when the folder is open to others or the file cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PrivateError> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let folder = path.parent().unwrap_or(Path::new("."));
     if !folder.exists() {

@@ -6,9 +6,17 @@
 //! Without a policy or hooks it refuses to open: a gate that nobody told anything would only look
 //! like one.
 
+pub mod places;
+pub mod switches;
+pub mod watch;
+
+mod knowledge;
 mod open;
 
 pub use open::{Builder, OpenError, ReloadError, Tollgate};
+pub use places::{Places, PlacesError, PlacesLoadError};
+pub use switches::{Switch, Switches, SwitchesError};
+pub use watch::{Reloaded, Watch};
 
 pub use tollgate_gate as gate;
 pub use tollgate_policy as policy;

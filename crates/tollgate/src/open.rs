@@ -1,12 +1,20 @@
 //! Opening: from a policy and a place for the ledger to a gate that is ready, and reloading it.
 
+use crate::knowledge;
+use crate::places::{Places, PlacesError, PlacesLoadError};
+use crate::switches::{Effect, Switches, SwitchesError};
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_gate::{
-    Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Scrub, State, SwitchError,
+    Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
+    Settings, State, SwitchError,
 };
+use tollgate_policy::detection::DetectScrub;
+use tollgate_policy::layers::TrustError;
 use tollgate_policy::{
-    Layer, LayerKind, LayerStatus, LoadFailure, LoadOptions, Loaded, TrustStore, load, load_text,
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, Loaded, TrustStore, load,
+    load_text,
 };
 use tollgate_store::{FileLedger, LedgerOptions, StoreError, SystemClock};
 
@@ -16,7 +24,26 @@ pub struct Tollgate {
     clock: Arc<dyn Clock>,
     source: Source,
     trust: Option<TrustStore>,
-    layers: Mutex<Vec<LayerStatus>>,
+    mode: Option<Mode>,
+    in_force: Mutex<InForce>,
+}
+
+/// The policy in force, as it was loaded, and what is switched.
+#[derive(Default)]
+struct InForce {
+    layers: Vec<LayerStatus>,
+    hooks: Vec<HookInfo>,
+    base: Option<Base>,
+    effect: Effect,
+    notices: Vec<String>,
+}
+
+/// The hooks of a policy before anything is switched: what switches are applied to anew.
+#[derive(Clone)]
+struct Base {
+    settings: Settings,
+    hooks: Vec<Hook>,
+    digest: Name,
 }
 
 /// Where the policy comes from.
@@ -28,6 +55,8 @@ enum Source {
     Text(String, String),
     /// Files, in the order managed, user, project.
     Layers(Vec<Layer>),
+    /// What is in force for the operating-system user.
+    Places(Box<Places>),
 }
 
 /// Why Tollgate does not open.
@@ -39,6 +68,12 @@ pub enum OpenError {
     /// The policy does not load; the text names every problem with its place and its remedy.
     #[error("{0}")]
     Policy(#[from] LoadFailure),
+    /// A policy's place cannot be used.
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    Places(#[from] PlacesError),
+    /// It is not known what is trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// A hook registered in code cannot work.
     #[error(transparent)]
     Hook(#[from] HookError),
@@ -53,9 +88,62 @@ pub enum ReloadError {
     /// The policy does not load.
     #[error("{0}")]
     Policy(#[from] LoadFailure),
+    /// A policy's place cannot be used.
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    Places(#[from] PlacesError),
+    /// It is not known what is trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A policy that was in force is gone, or no longer trusted. A gate that runs is not loosened by
+    /// that: whoever means it opens a new one.
+    #[error("the {kind} policy `{path}`, which is in force, {}", missing(*.state))]
+    Missing {
+        /// Whose policy.
+        kind: LayerKind,
+        /// The file.
+        path: PathBuf,
+        /// What became of it; `None`: it is not there.
+        state: Option<LayerState>,
+    },
+    /// The hooks do not go together with those that were registered in code.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The load could not be recorded.
     #[error(transparent)]
     Switch(#[from] SwitchError),
+    /// The switches cannot be read. Nothing is switched then.
+    #[error(transparent)]
+    Switches(#[from] SwitchesError),
+}
+
+fn missing(state: Option<LayerState>) -> &'static str {
+    match state {
+        None | Some(LayerState::NoFile) => "is no longer there",
+        Some(LayerState::Changed) => "changed since it was trusted",
+        Some(LayerState::Untrusted) => "is no longer trusted",
+        Some(LayerState::Broken) => "is no policy any more",
+        Some(LayerState::InForce) => "was exchanged",
+    }
+}
+
+impl From<PlacesLoadError> for OpenError {
+    fn from(error: PlacesLoadError) -> OpenError {
+        match error {
+            PlacesLoadError::Places(error) => error.into(),
+            PlacesLoadError::Trust(error) => error.into(),
+            PlacesLoadError::Policy(error) => error.into(),
+        }
+    }
+}
+
+impl From<PlacesLoadError> for ReloadError {
+    fn from(error: PlacesLoadError) -> ReloadError {
+        match error {
+            PlacesLoadError::Places(error) => error.into(),
+            PlacesLoadError::Trust(error) => error.into(),
+            PlacesLoadError::Policy(error) => error.into(),
+        }
+    }
 }
 
 /// Puts a [`Tollgate`] together.
@@ -99,22 +187,126 @@ impl Tollgate {
 
     /// What became of each policy file.
     pub fn layers(&self) -> Vec<LayerStatus> {
-        self.layers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.in_force().layers.clone()
     }
 
-    /// Loads the policy files again and swaps the ruleset whole. Calls in flight end under the policy
-    /// that they began with. The load is a record.
+    /// The hooks of the policy, as people look at them, before anything is switched.
+    pub fn hooks(&self) -> Vec<HookInfo> {
+        self.in_force().hooks.clone()
+    }
+
+    /// What the person who runs this should know: a policy that is ignored, switches that cannot be
+    /// read.
+    pub fn notices(&self) -> Vec<String> {
+        self.in_force().notices.clone()
+    }
+
+    fn in_force(&self) -> MutexGuard<'_, InForce> {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads the policy files again and swaps the ruleset whole, with what is switched. Hooks that were
+    /// registered in code stay. Calls in flight end under the policy that they began with. The load is
+    /// a record.
     ///
     /// # Errors
     /// [`ReloadError`]; the policy that was in force stays in force.
     pub async fn reload(&self) -> Result<(), ReloadError> {
-        let Some(loaded) = read(&self.source, &*self.clock, self.trust.as_ref())? else {
-            return Ok(());
-        };
-        let layers = loaded.layers.clone();
-        self.gate.swap(loaded.ruleset).await?;
-        *self.layers.lock().unwrap_or_else(PoisonError::into_inner) = layers;
+        let Some(mut loaded) = self.load_again()? else { return Ok(()) };
+        if let Some(mode) = self.mode {
+            loaded.ruleset = with_mode(loaded.ruleset, mode)?;
+        }
+        let base = Base::of(&loaded.ruleset);
+        let hooks: Vec<HookInfo> = loaded.hooks().collect();
+        let (effect, trouble) = self.switched(&hooks);
+        self.swap(&base, &effect).await?;
+        let mut notices = notices(&loaded);
+        notices.extend(trouble.map(|error| error.to_string()));
+        let layers = loaded.layers;
+        *self.in_force() = InForce { layers, hooks, base: Some(base), effect, notices };
         Ok(())
+    }
+
+    /// Applies the switches as they are now to the policy in force. Whether anything changed.
+    ///
+    /// # Errors
+    /// [`ReloadError`]; what was in force stays in force.
+    pub(crate) async fn apply_switches(&self) -> Result<bool, ReloadError> {
+        let (base, hooks, before) = {
+            let in_force = self.in_force();
+            (in_force.base.clone(), in_force.hooks.clone(), in_force.effect.clone())
+        };
+        let (effect, trouble) = self.switched(&hooks);
+        let changed = effect != before;
+        if let Some(base) = base.filter(|_| changed) {
+            self.swap(&base, &effect).await?;
+            self.in_force().effect = effect;
+        }
+        trouble.map_or(Ok(changed), |error| Err(error.into()))
+    }
+
+    /// What is switched now. Nothing, when it cannot be known: every hook is in force then.
+    fn switched(&self, hooks: &[HookInfo]) -> (Effect, Option<SwitchesError>) {
+        switched(&self.source, &*self.clock, hooks)
+    }
+
+    fn load_again(&self) -> Result<Option<Loaded>, ReloadError> {
+        let Some(loaded) = read(&self.source, &*self.clock, self.trust.as_ref())? else {
+            return Ok(None);
+        };
+        let before = self.layers();
+        for layer in before.iter().filter(|layer| layer.state == LayerState::InForce) {
+            let now = loaded.layers.iter().find(|now| now.path == layer.path);
+            let state = now.map(|now| now.state);
+            if state != Some(LayerState::InForce) {
+                let (kind, path) = (layer.kind, layer.path.clone());
+                return Err(ReloadError::Missing { kind, path, state });
+            }
+        }
+        Ok(Some(loaded))
+    }
+
+    /// Puts a policy into force, and behind it what was registered in code.
+    async fn swap(&self, base: &Base, effect: &Effect) -> Result<(), ReloadError> {
+        let mut ruleset = effect.apply(base.ruleset()?)?;
+        let in_force = self.gate.ruleset();
+        let own: HashSet<Name> = {
+            let before = self.in_force();
+            let names = before.base.iter().flat_map(|base| &base.hooks);
+            names.map(|hook| Name::clone(hook.name())).collect()
+        };
+        let code: Vec<Hook> =
+            in_force.hooks().filter(|hook| !own.contains(hook.name())).cloned().collect();
+        if !code.is_empty() {
+            let hooks = ruleset.hooks().cloned().chain(code);
+            ruleset = Ruleset::new(ruleset.settings().clone(), hooks)?;
+        }
+        Ok(self.gate.swap(ruleset).await?)
+    }
+
+    /// The source of the policy, for whoever watches it.
+    pub(crate) fn watched(&self) -> Watched {
+        let includes = self.layers().into_iter().flat_map(|layer| layer.includes);
+        let mut watched = Watched { policies: includes.collect(), switches: Vec::new() };
+        match &self.source {
+            Source::Code | Source::Text(..) => {}
+            Source::Layers(layers) => {
+                watched.policies.extend(layers.iter().map(|layer| layer.path.clone()));
+            }
+            Source::Places(places) => {
+                watched.policies.push(places.managed_policy().to_owned());
+                watched.policies.extend(places.user_policies().unwrap_or_default());
+                watched.policies.extend(places.project_policies());
+                watched.policies.extend(self.layers().into_iter().map(|layer| layer.path));
+                if let Ok(state) = places.state() {
+                    watched.policies.push(state.join("trust.json"));
+                    watched.switches.push(state.join(crate::switches::FILE));
+                }
+            }
+        }
+        watched.policies.sort();
+        watched.policies.dedup();
+        watched
     }
 
     /// Records what is still open and closes. A ledger of its own is written out when it is dropped.
@@ -132,17 +324,77 @@ impl std::fmt::Debug for Tollgate {
     }
 }
 
+/// The files that a policy and its switches come from.
+pub(crate) struct Watched {
+    pub(crate) policies: Vec<PathBuf>,
+    pub(crate) switches: Vec<PathBuf>,
+}
+
 fn read(
     source: &Source,
     clock: &dyn Clock,
     trust: Option<&TrustStore>,
-) -> Result<Option<Loaded>, LoadFailure> {
+) -> Result<Option<Loaded>, PlacesLoadError> {
     let environment = |name: &str| std::env::var(name).ok();
-    let options = LoadOptions { env: &environment, trust, ..LoadOptions::new(clock.now()) };
-    match source {
-        Source::Code => Ok(None),
-        Source::Text(name, text) => load_text(name, text, &options).map(Some),
-        Source::Layers(layers) => load(layers, &options).map(Some),
+    let options = knowledge::options(&environment, trust, clock.now());
+    Ok(match source {
+        Source::Code => None,
+        Source::Text(name, text) => Some(load_text(name, text, &options)?),
+        Source::Layers(layers) => Some(load(layers, &options)?),
+        Source::Places(places) => Some(places.load(clock.now())?),
+    })
+}
+
+fn switched(
+    source: &Source,
+    clock: &dyn Clock,
+    hooks: &[HookInfo],
+) -> (Effect, Option<SwitchesError>) {
+    let Source::Places(places) = source else { return (Effect::default(), None) };
+    // Without a state folder there is nothing that could be switched.
+    let Ok(state) = places.state() else { return (Effect::default(), None) };
+    match Switches::read(&state) {
+        Ok(switches) => (switches.at(clock.now(), hooks), None),
+        Err(error) => (Effect::default(), Some(error)),
+    }
+}
+
+/// Policies that are ignored.
+fn notices(loaded: &Loaded) -> Vec<String> {
+    let ignored = loaded.layers.iter().filter(|layer| layer.state != LayerState::InForce);
+    ignored
+        .map(|layer| {
+            let path = layer.path.display();
+            format!(
+                "the {} policy `{path}` is ignored: {}",
+                layer.kind,
+                crate::places::why_ignored(layer.state)
+            )
+        })
+        .collect()
+}
+
+fn with_mode(ruleset: Ruleset, mode: Mode) -> Result<Ruleset, HookError> {
+    let mut settings = ruleset.settings().clone();
+    if settings.mode == mode {
+        return Ok(ruleset);
+    }
+    settings.mode = mode;
+    Ruleset::new(settings, ruleset.hooks().cloned())
+}
+
+impl Base {
+    fn of(ruleset: &Ruleset) -> Base {
+        Base {
+            settings: ruleset.settings().clone(),
+            hooks: ruleset.hooks().cloned().collect(),
+            digest: Name::clone(ruleset.digest()),
+        }
+    }
+
+    fn ruleset(&self) -> Result<Ruleset, HookError> {
+        let ruleset = Ruleset::new(self.settings.clone(), self.hooks.iter().cloned())?;
+        Ok(ruleset.with_digest(Name::clone(&self.digest)))
     }
 }
 
@@ -157,6 +409,14 @@ impl Builder {
     #[must_use]
     pub fn policy_layers(mut self, layers: Vec<Layer>) -> Builder {
         self.source = Some(Source::Layers(layers));
+        self
+    }
+
+    /// The policy: what is in force for the operating-system user in these places, with what the person
+    /// has trusted and switched. The ledger is where the policy says, or in the state folder.
+    #[must_use]
+    pub fn places(mut self, places: Places) -> Builder {
+        self.source = Some(Source::Places(Box::new(places)));
         self
     }
 
@@ -209,7 +469,7 @@ impl Builder {
         self
     }
 
-    /// Scrubs records with this.
+    /// Scrubs records with this. Without one, the detector's rules for secrets do it.
     #[must_use]
     pub fn scrub(mut self, scrub: Arc<dyn Scrub>) -> Builder {
         self.scrub = Some(scrub);
@@ -243,19 +503,33 @@ impl Builder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let loaded = read(&source, &*clock, self.trust.as_ref())?;
         let mut builder = Gate::builder(Arc::clone(&clock));
-        let mut layers = Vec::new();
-        if let Some(loaded) = loaded {
+        let mut in_force = InForce::default();
+        let mut ledger_folder = self.ledger_folder;
+        if let Some(mut loaded) = loaded {
             if let Some(lease) = loaded.settings.session_lease {
                 let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
                 builder = builder.lease_ms(lease_ms);
             }
-            layers = loaded.layers;
-            builder = builder.ruleset(loaded.ruleset);
-        }
-        if let Some(mode) = self.mode {
+            if let Source::Places(places) = &source
+                && self.ledger.is_none()
+                && ledger_folder.is_none()
+            {
+                ledger_folder = places.ledger(loaded.settings.audit_store.as_deref())?;
+            }
+            if let Some(mode) = self.mode {
+                loaded.ruleset = with_mode(loaded.ruleset, mode)?;
+            }
+            let hooks: Vec<HookInfo> = loaded.hooks().collect();
+            let (effect, trouble) = switched(&source, &*clock, &hooks);
+            let mut notices = notices(&loaded);
+            notices.extend(trouble.map(|error| error.to_string()));
+            let (layers, base) = (loaded.layers, Some(Base::of(&loaded.ruleset)));
+            builder = builder.ruleset(effect.apply(loaded.ruleset)?);
+            in_force = InForce { layers, hooks, base, effect, notices };
+        } else if let Some(mode) = self.mode {
             builder = builder.mode(mode);
         }
-        if let Some(folder) = &self.ledger_folder {
+        if let Some(folder) = &ledger_folder {
             let options = LedgerOptions::new(Arc::clone(&clock));
             builder = builder.ledger(Arc::new(FileLedger::open(folder, options)?));
         }
@@ -265,13 +539,15 @@ impl Builder {
         if let Some(state) = self.state {
             builder = builder.state(state);
         }
-        if let Some(scrub) = self.scrub {
-            builder = builder.scrub(scrub);
-        }
+        builder = builder.scrub(match self.scrub {
+            Some(scrub) => scrub,
+            None => Arc::new(DetectScrub::new()),
+        });
         if let Some(approver) = self.approver {
             builder = builder.approver(approver);
         }
         let gate = Arc::new(builder.hooks(self.hooks).build()?);
-        Ok(Tollgate { gate, clock, source, trust: self.trust, layers: Mutex::new(layers) })
+        let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
+        Ok(Tollgate { gate, clock, source, trust, mode, in_force })
     }
 }

@@ -372,6 +372,11 @@ impl Number {
         }
     }
 
+    /// Whether it is a whole number of at most six digits.
+    pub(crate) fn is_short(&self) -> bool {
+        matches!(self.0, Repr::Int(-999_999..=999_999))
+    }
+
     /// The literal, as it was written.
     pub fn literal(&self) -> String {
         match &self.0 {

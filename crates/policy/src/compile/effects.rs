@@ -272,31 +272,37 @@ impl ToolFacts {
     pub fn canonical<'n>(&'n self, tool: &'n str) -> &'n str {
         self.aliases.get(tool).map_or(tool, String::as_str)
     }
-
-    /// Whether the policy says that the tool changes nothing.
-    pub fn is_read_only(&self, tool: &str) -> bool {
-        matches_any(&self.read_only, self.canonical(tool))
-    }
-
-    fn is_writing(&self, tool: &str) -> bool {
-        matches_any(&self.writing, self.canonical(tool))
-    }
 }
 
-fn matches_any(globs: &[String], name: &str) -> bool {
-    globs.iter().any(|glob| Glob::text(glob).is_ok_and(|glob| glob.matches(name)))
+/// The globs; what is none matches nothing, and was reported where it stands.
+fn compiled(globs: &[String]) -> Vec<Glob> {
+    globs.iter().filter_map(|glob| Glob::text(glob).ok()).collect()
 }
 
 /// The source that knows what the policy declares and what an adapter's `call` says exactly.
 #[derive(Debug, Clone, Default)]
 pub struct DeclaredEffects {
     facts: ToolFacts,
+    read_only: Vec<Glob>,
+    writing: Vec<Glob>,
 }
 
 impl DeclaredEffects {
     /// A source that goes by these declarations.
     pub fn new(facts: ToolFacts) -> DeclaredEffects {
-        DeclaredEffects { facts }
+        let (read_only, writing) = (compiled(&facts.read_only), compiled(&facts.writing));
+        DeclaredEffects { facts, read_only, writing }
+    }
+
+    /// Whether the policy says that the tool changes nothing.
+    pub fn is_read_only(&self, tool: &str) -> bool {
+        let tool = self.facts.canonical(tool);
+        self.read_only.iter().any(|glob| glob.matches(tool))
+    }
+
+    fn is_writing(&self, tool: &str) -> bool {
+        let tool = self.facts.canonical(tool);
+        self.writing.iter().any(|glob| glob.matches(tool))
     }
 }
 
@@ -319,8 +325,8 @@ impl EffectSource for DeclaredEffects {
             out.argument(*verb, call.arguments.get(argument), base);
         }
         let understood = call.call.as_deref().is_some_and(|call| out.call(call, base));
-        if declared.is_none() && !understood && !self.facts.is_read_only(&call.tool) {
-            out.unknown.extend(if self.facts.is_writing(&call.tool) {
+        if declared.is_none() && !understood && !self.is_read_only(&call.tool) {
+            out.unknown.extend(if self.is_writing(&call.tool) {
                 vec![Verb::Writes, Verb::Deletes]
             } else {
                 Verb::ALL.to_vec()

@@ -3,6 +3,7 @@
 //! One way, in steps: variables, settings, tools, hooks, exceptions, lint, ruleset. Every step goes
 //! on behind a problem, so that all of them are reported; a policy with an error gives no ruleset.
 
+pub mod analysed;
 pub(crate) mod build;
 pub mod effects;
 mod exceptions;
@@ -15,13 +16,14 @@ pub(crate) mod vars;
 
 use crate::actions::Redactor;
 use crate::compile::build::{BuildContext, Ready};
-use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource};
+use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource, ToolFacts};
 use crate::compile::plan::{HookPlan, MatchPlan, Plan, SettingsPlan};
 use crate::compile::vars::Vars;
 use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::{RawHook, RawPolicy};
 use crate::layers::LayerKind;
 use crate::lint;
+use crate::load::EffectsOf;
 use crate::when::Groups;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -52,7 +54,7 @@ pub(crate) struct CompileContext<'c> {
     /// The environment; only declared variables are looked up.
     pub(crate) env: &'c dyn Fn(&str) -> Option<String>,
     pub(crate) now: Timestamp,
-    pub(crate) effects: Option<Arc<dyn EffectSource>>,
+    pub(crate) effects: Option<&'c EffectsOf>,
     pub(crate) redactors: &'c Redactors,
 }
 
@@ -90,10 +92,7 @@ pub(crate) fn compile(
     let vars = settings::vars(units, context, report);
     let settings = settings::merge(units, report);
     let tools = settings::tools(units, report);
-    let effects = context
-        .effects
-        .clone()
-        .unwrap_or_else(|| Arc::new(DeclaredEffects::new(settings.facts.clone())));
+    let effects = effects_of(context.effects, &settings.facts);
     let build = BuildContext {
         effects: Arc::new(EffectMemo::new(effects)),
         groups: Arc::new(groups(&settings)),
@@ -121,7 +120,8 @@ pub(crate) fn compile(
     if report.has_errors() {
         return None;
     }
-    match ruleset(&plan, ready.clone(), &build) {
+    // The digest of the sources takes its place, once what was read is known to be sound.
+    match ruleset(&plan, ready.clone(), &build, Name::default()) {
         Ok(ruleset) => Some(Compiled { plan, ready, context: build, vars, ruleset }),
         Err(error) => {
             refused(&error, &made, report);
@@ -130,18 +130,27 @@ pub(crate) fn compile(
     }
 }
 
+/// What knows the effects of calls, under these declarations.
+pub(crate) fn effects_of(of: Option<&EffectsOf>, facts: &ToolFacts) -> Arc<dyn EffectSource> {
+    match of {
+        Some(of) => of(facts),
+        None => Arc::new(DeclaredEffects::new(facts.clone())),
+    }
+}
+
 /// The ruleset of a plan.
 pub(crate) fn ruleset(
     plan: &Plan,
     ready: Vec<Ready>,
     context: &BuildContext,
+    digest: Name,
 ) -> Result<Ruleset, RulesetError> {
     let mut ready = ready.into_iter();
     let mut hooks: Vec<Hook> = Vec::with_capacity(plan.hooks.len());
     for hook in &plan.hooks {
         hooks.push(build::build(hook, ready.next().unwrap_or_default(), context)?);
     }
-    Ok(Ruleset::new(gate_settings(&plan.settings)?, hooks)?)
+    Ok(Ruleset::of_source(gate_settings(&plan.settings)?, hooks, digest)?)
 }
 
 /// Why a plan is no ruleset.

@@ -4,7 +4,7 @@
 //! only narrow on the way down. What leads out of the folder, in a circle, or too deep is an error.
 
 use super::files;
-use super::{FileError, LayerKind, Origin};
+use super::{FileError, Layer, LayerKind, Origin};
 use crate::compile::plan::{Field, MatchPlan};
 use crate::compile::{Unit, UnitGrant};
 use crate::diagnostic::{Diagnostic, Place, Report};
@@ -23,12 +23,18 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Reads a layer's file.
-    pub(crate) fn read(path: &Path, origin: Origin) -> Result<Opened, FileError> {
-        let text = match origin {
-            Origin::Named => files::read(path),
-            Origin::Found => files::read_found(path),
+    pub(crate) fn read_layer(layer: &Layer) -> Result<Opened, FileError> {
+        let path = &layer.path;
+        let text = match (layer.origin, layer.kind) {
+            (Origin::Found, _) => files::read_found(path),
+            (Origin::Named, LayerKind::Managed) => files::read_managed(path),
+            (Origin::Named, LayerKind::User | LayerKind::Project) => files::read(path),
         }?;
-        Ok(Opened { text, path: Some(path.to_owned()) })
+        Ok(Opened { text, path: Some(path.clone()) })
+    }
+
+    fn read(path: &Path) -> Result<Opened, FileError> {
+        Ok(Opened { text: files::read(path)?, path: Some(path.to_owned()) })
     }
 }
 
@@ -171,7 +177,7 @@ impl Expander<'_> {
             Some(grant) => grant,
             None => return,
         };
-        match Opened::read(&target, Origin::Named) {
+        match Opened::read(&target) {
             Ok(opened) => {
                 self.hasher.update(file.as_bytes());
                 self.includes.push(target.clone());

@@ -17,7 +17,7 @@ pub(crate) use tighten::check;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whose policy a layer is, from the one that cannot be loosened to the one that cannot loosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -72,6 +72,16 @@ impl Layer {
     pub fn found(path: impl Into<PathBuf>) -> Layer {
         Layer { kind: LayerKind::Project, origin: Origin::Found, path: path.into() }
     }
+}
+
+/// Where a project's policy is looked for: directly in the project's root, nowhere else.
+pub const PROJECT_FILES: [&str; 2] = ["tollgate.yaml", "tollgate.yml"];
+
+/// The policy of the project with this root, if it has one. The root is fixed when a session starts;
+/// a file in a folder below it, or in a call's working directory, is never looked for.
+pub fn project_layer(root: &Path) -> Option<Layer> {
+    let mut files = PROJECT_FILES.iter().map(|name| root.join(name));
+    files.find(|path| path.symlink_metadata().is_ok()).map(Layer::found)
 }
 
 /// What became of a layer.

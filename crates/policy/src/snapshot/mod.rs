@@ -8,7 +8,7 @@
 use crate::compile::plan::Plan;
 use crate::layers::{Layer, LayerState, LayerStatus, Origin, Trust};
 use crate::limits::SNAPSHOT_BYTES_MAX;
-use crate::load::{Inputs, LoadFailure, LoadOptions, Loaded, PLAN_VERSION, load};
+use crate::load::{Inputs, LoadFailure, LoadOptions, Loaded, PLAN_VERSION, in_order, load};
 use crate::private::{self, PrivateError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -149,7 +149,7 @@ fn read(
 /// Whether nothing has changed that the policy was made from.
 fn holds(written: &Written, layers: &[Layer], options: &LoadOptions<'_>) -> bool {
     let same_layers = layers.len() == written.layers.len()
-        && layers.iter().zip(&written.layers).all(|(asked, written)| {
+        && in_order(layers).into_iter().zip(&written.layers).all(|(asked, written)| {
             asked.kind == written.kind
                 && (asked.origin == Origin::Found) == written.found
                 && asked.path == written.path

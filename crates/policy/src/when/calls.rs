@@ -217,17 +217,22 @@ impl Checker<'_> {
     }
 }
 
-/// The call as it runs: a text is searched for a literal part by a searcher that is made once.
-fn call(function: Function, mut exprs: Vec<Expr>) -> Expr {
-    if let (Function::Contains, [_, Expr::Text(part)]) = (function, exprs.as_slice())
-        && let Ok(part) = Lazy::checked(part)
-    {
-        exprs.truncate(1);
-        if let Some(text) = exprs.pop() {
-            return Expr::Contains(Box::new(text), part);
-        }
+/// The call as it runs. Parts that are written out stand apart: they need no value of their own, and
+/// what is searched for is prepared once.
+fn call(function: Function, exprs: Vec<Expr>) -> Expr {
+    let [text, Expr::Text(part)] = exprs.as_slice() else {
+        return Expr::Call(function, exprs);
+    };
+    let text = Box::new(text.clone());
+    match function {
+        Function::StartsWith => Expr::Starts(text, part.clone()),
+        Function::EndsWith => Expr::Ends(text, part.clone()),
+        Function::Contains => match Lazy::checked(part) {
+            Ok(part) => Expr::Contains(text, part),
+            Err(_) => Expr::Call(function, exprs),
+        },
+        _ => Expr::Call(function, exprs),
     }
-    Expr::Call(function, exprs)
 }
 
 /// A literal time that can never be read is an error now.

@@ -138,6 +138,8 @@ impl<'a> Run<'a> {
                 }
                 Ok(false)
             }
+            Expr::Starts(text, part) => self.matched(text, |_, text| Ok(text.starts_with(&**part))),
+            Expr::Ends(text, part) => self.matched(text, |_, text| Ok(text.ends_with(&**part))),
             Expr::Contains(text, part) => self.matched(text, |run, text| {
                 run.charge_text(text.len())?;
                 Ok(part.get().ok_or(Fault::NoPattern)?.find(text.as_bytes()).is_some())
@@ -176,6 +178,7 @@ impl<'a> Run<'a> {
         fault.map_or(Ok(!decides), Err)
     }
 
+    #[inline]
     fn matched(
         &mut self,
         text: &'a Expr,
@@ -251,6 +254,8 @@ impl<'a> Run<'a> {
             | Expr::Or(_)
             | Expr::OneOf(..)
             | Expr::Contains(..)
+            | Expr::Starts(..)
+            | Expr::Ends(..)
             | Expr::Regex(..)
             | Expr::Glob(..)
             | Expr::Cidr(..) => Value::Bool(self.truth(expr)?),

@@ -44,6 +44,10 @@ pub(super) enum Expr {
     Call(Function, Vec<Expr>),
     /// `x.contains('part')`, the part written out.
     Contains(Box<Expr>, PartPattern),
+    /// `x.startsWith('part')`, the part written out.
+    Starts(Box<Expr>, Box<str>),
+    /// `x.endsWith('part')`, the part written out.
+    Ends(Box<Expr>, Box<str>),
     Regex(Box<Expr>, RegexPattern),
     Glob(Box<Expr>, GlobPattern),
     Cidr(Box<Expr>, CidrPattern),

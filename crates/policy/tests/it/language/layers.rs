@@ -1,12 +1,15 @@
 //! Whose policy: layers, trust, tightening, includes, exceptions; and a hostile project.
 
-use super::rig::{Rig, now};
+use super::rig::{Rig, call, now};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use tempfile::TempDir;
+use tollgate_gate::Event;
+use tollgate_policy::explain::{NoException, exception_for};
 use tollgate_policy::{
     Layer, LayerKind, LayerState, LoadFailure, LoadOptions, Loaded, Trust, TrustStore, load,
+    project_layer,
 };
 
 struct Tree(TempDir);
@@ -199,7 +202,7 @@ fn a_later_file_wins_only_by_override_and_never_over_a_locked_hook() {
     let user = |text: &str| {
         let text = format!("version: 1\nhooks:\n  - {text}\n");
         let user = tree.write("user.yaml", &text);
-        load_all(&[named(LayerKind::Managed, managed.clone()), named(LayerKind::User, user)])
+        load_all(&[named(LayerKind::User, managed.clone()), named(LayerKind::User, user)])
     };
     let report = problems(user("{ name: no-rm, on: pre_tool, match: { tool: rm }, allow: {} }"));
     assert!(
@@ -222,7 +225,7 @@ fn exceptions_come_from_a_later_layer_end_and_spare_locked_hooks() {
     let user = |exception: &str| {
         let text = format!("version: 1\nexceptions:\n  - {exception}\nhooks: []\n");
         let user = tree.write("user.yaml", &text);
-        load_all(&[named(LayerKind::Managed, managed.clone()), named(LayerKind::User, user)])
+        load_all(&[named(LayerKind::User, managed.clone()), named(LayerKind::User, user)])
     };
     let loaded = user(
         "{ hook: no-rm, match: { tool: rm, args.path: tmp }, reason: cleaning, until: 2026-12-01 }",
@@ -258,7 +261,7 @@ fn no_layer_loosens_what_an_earlier_one_set() {
     let tree = Tree::new();
     let managed = tree.write("managed.yaml", "version: 1\nmode: enforce\naudit: { durability: before_effect }\ndefault: { pre_tool: deny }\ngroups: { finance: [alice] }\nhooks: []\n");
     let user = tree.write("user.yaml", "version: 1\nmode: off\naudit: { durability: buffered }\ndefault: { pre_tool: allow }\nhooks: []\n");
-    let layers = [named(LayerKind::Managed, managed), named(LayerKind::User, user.clone())];
+    let layers = [named(LayerKind::User, managed), named(LayerKind::User, user.clone())];
     let loaded = load_all(&layers).unwrap();
     assert_eq!(loaded.report.text().matches("warning[overruled]").count(), 3);
     assert_eq!(Rig::of(loaded).verdict("x", "{}"), "deny");
@@ -292,4 +295,67 @@ fn declared_variables_are_read_and_secrets_are_never_shown() {
     let report = problems(load(&layers, &options));
     assert!(report.contains("the secret `${TOKEN}` cannot be used here"), "{report}");
     assert!(!report.contains("hush"), "{report}");
+}
+
+#[test]
+fn a_policy_dropped_in_a_sub_folder_is_not_looked_for() {
+    let tree = Tree::new();
+    tree.write("repo/sub/tollgate.yaml", HOSTILE);
+    assert_eq!(project_layer(&tree.path("repo")), None);
+    let file = tree.write("repo/tollgate.yaml", HOSTILE);
+    assert_eq!(project_layer(&tree.path("repo")), Some(Layer::found(file)));
+}
+
+#[test]
+fn layers_count_in_their_order_however_they_are_named() {
+    let tree = Tree::new();
+    let user = tree.write("user.yaml", USER);
+    let text =
+        "version: 1\nhooks:\n  - { name: no-rm, on: pre_tool, match: { tool: x }, deny: no }\n";
+    let project = tree.write("repo/tollgate.yaml", text);
+    let report =
+        problems(load_all(&[named(LayerKind::Project, project), named(LayerKind::User, user)]));
+    assert!(report.contains("repo/tollgate.yaml:3:"), "{report}");
+    assert!(report.contains("taken by a hook of an earlier file"), "{report}");
+}
+
+#[test]
+fn a_managed_policy_that_others_can_write_is_refused() {
+    let tree = Tree::new();
+    let file = tree.write("managed.yaml", USER);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    let report = problems(load_all(&[named(LayerKind::Managed, file)]));
+    assert!(report.contains("is no managed policy"), "{report}");
+}
+
+#[test]
+fn the_narrowest_exception_lets_exactly_this_call_through() {
+    let tree = Tree::new();
+    let base = tree.write(
+        "base.yaml",
+        "version: 1\nhooks:\n  - { name: no, on: pre_tool, match: { tool: send }, deny: no }\n  - { name: fixed, on: pre_tool, match: { tool: wipe }, deny: no, locked: true }\n",
+    );
+    let layers = [named(LayerKind::User, base.clone())];
+    let arguments = r#"{"to":["a*","${X}"],"n":5,"deep":{"a.b":true}}"#;
+    let rig = Rig::of(load_all(&layers).unwrap());
+    let event = Event::read(call("send", arguments).as_bytes(), now()).unwrap();
+    let decision = rig.call("send", arguments);
+    let loaded = load_all(&layers).unwrap();
+    let text = exception_for(&loaded, &event, &decision, "once: \"why\"", None).unwrap();
+    let overlay =
+        tree.write("overlay.yaml", &format!("version: 1\nhooks: []\nexceptions:\n{text}"));
+    let layers = [named(LayerKind::User, base), named(LayerKind::User, overlay)];
+    let rig = Rig::of(load_all(&layers).unwrap_or_else(|failure| panic!("{text}\n{failure}")));
+    assert_eq!(rig.verdict("send", arguments), "allow");
+    for other in [
+        arguments.replace("a*", "ab"),
+        arguments.replace('5', "6"),
+        arguments.replace("true", "false"),
+        arguments.replace("${X}", "X"),
+    ] {
+        assert_eq!(rig.verdict("send", &other), "deny by no", "{other}");
+    }
+    let locked = rig.call("wipe", "{}");
+    let refused = exception_for(&loaded, &event, &locked, "x", None).unwrap_err();
+    assert_eq!(refused, NoException::Locked("fixed".into()));
 }

@@ -3,6 +3,7 @@
 mod decides;
 mod effects;
 mod layers;
+mod page;
 mod problems;
 mod replays;
 mod rig;

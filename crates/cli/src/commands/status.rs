@@ -1,0 +1,176 @@
+//! `tollgate status`: which policies are in force, in which mode, what does not hold at the moment, and
+//! where everything is. What is ignored is said, with what to do about it.
+
+use super::hooks::state;
+use crate::args::{Format, Globals, StatusArguments};
+use crate::desk::{Desk, misplaced, unloaded};
+use crate::exit::{Exit, Failure};
+use crate::output::answer;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use tollgate::gate::text::shown;
+use tollgate::places::why_ignored;
+use tollgate::policy::{HookInfo, LayerKind, LayerState, LayerStatus, Loaded};
+use tollgate::{PlacesLoadError, Switches};
+
+/// What is in force, or why nothing is.
+struct Found {
+    policy: Option<Loaded>,
+    problems: Option<String>,
+    layers: Vec<LayerStatus>,
+    /// `Err`: they cannot be read, and nothing is switched.
+    switches: Result<Switches, String>,
+    state: PathBuf,
+    ledger: Option<PathBuf>,
+}
+
+pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit, Failure> {
+    let desk = Desk::new(globals)?;
+    let state = desk.places.state().map_err(|error| misplaced(&error))?;
+    let switches = Switches::read(&state).map_err(|error| error.to_string());
+    let mut found =
+        Found { policy: None, problems: None, layers: Vec::new(), switches, state, ledger: None };
+    match desk.places.load(desk.now()) {
+        Ok(loaded) => {
+            let store = loaded.settings.audit_store.as_deref();
+            found.ledger = desk.places.ledger(store).map_err(|error| misplaced(&error))?;
+            found.layers.clone_from(&loaded.layers);
+            found.policy = Some(loaded);
+        }
+        Err(PlacesLoadError::Policy(failure)) => {
+            found.layers.clone_from(&failure.layers);
+            found.problems = Some(failure.to_string());
+        }
+        Err(error) => return Err(unloaded(&error)),
+    }
+    answer(&match arguments.format {
+        Format::Text => text(&desk, &found)?,
+        Format::Json => format!("{:#}\n", as_json(&desk, &found)),
+    })?;
+    match found.problems {
+        None => Ok(Exit::Done),
+        Some(problems) => Err(Failure::policy(problems)),
+    }
+}
+
+fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {
+    let mut out = String::new();
+    match &found.policy {
+        Some(policy) => {
+            let hooks = policy.hooks().count();
+            let mode = policy.settings.mode.name();
+            let _ = writeln!(out, "mode     {mode}\npolicy   {} ({hooks} hooks)", policy.digest);
+        }
+        None => out.push_str("mode     NO POLICY IS IN FORCE: whatever needs one is refused\n"),
+    }
+    let _ = writeln!(out, "\nlayers");
+    layer_lines(&mut out, desk, found)?;
+    let no_switches = Switches::default();
+    let switches = found.switches.as_ref().unwrap_or(&no_switches);
+    if let Some(pause) = switches.paused(desk.now()) {
+        let (by, reason) = (shown(&pause.by, 40), shown(&pause.reason, 200));
+        let until = pause.until.map(|until| until.to_string()).unwrap_or_default();
+        let _ = writeln!(out, "\nPAUSED until {until} by {by}: {reason}");
+    }
+    hook_lines(&mut out, desk, found, switches);
+    if let Err(error) = &found.switches {
+        let _ = writeln!(out, "\nwarning: {error}\n  nothing is switched; take the file away");
+    }
+    let ledger = match (&found.ledger, &found.policy) {
+        (Some(folder), _) => folder.display().to_string(),
+        (None, Some(_)) => "in memory only, as the policy says".to_owned(),
+        (None, None) => "unknown without a policy".to_owned(),
+    };
+    let _ = writeln!(out, "\nstate    {}\nledger   {ledger}", found.state.display());
+    Ok(out)
+}
+
+/// Every place where a policy is looked for, with what is there.
+fn layer_lines(out: &mut String, desk: &Desk, found: &Found) -> Result<(), Failure> {
+    let known = |kind: LayerKind| found.layers.iter().filter(move |layer| layer.kind == kind);
+    if known(LayerKind::Managed).next().is_none() {
+        let _ = writeln!(out, "  managed  {}: none", desk.places.managed_policy().display());
+    }
+    known(LayerKind::Managed).for_each(|layer| layer_line(out, layer));
+    known(LayerKind::User).for_each(|layer| layer_line(out, layer));
+    let users = desk.places.user_policies().map_err(|error| misplaced(&error))?;
+    for path in users.iter().filter(|path| !known(LayerKind::User).any(|l| l.path == **path)) {
+        let _ = writeln!(out, "  user     {}: none", path.display());
+    }
+    if known(LayerKind::Project).next().is_none() {
+        let _ = writeln!(out, "  project  {}: none", desk.places.project_root().display());
+    }
+    known(LayerKind::Project).for_each(|layer| layer_line(out, layer));
+    Ok(())
+}
+
+fn layer_line(out: &mut String, layer: &LayerStatus) {
+    let (kind, path) = (layer.kind.to_string(), layer.path.display());
+    if layer.state == LayerState::InForce {
+        let _ = writeln!(out, "  {kind:8} {path}\n           in force, {}", layer.digest);
+    } else {
+        let why = why_ignored(layer.state);
+        let _ = writeln!(out, "  {kind:8} {path}\n           IGNORED: {why}");
+        let _ = match layer.state {
+            LayerState::Untrusted | LayerState::Changed => {
+                writeln!(out, "           look at it, then: tollgate trust {path}")
+            }
+            LayerState::NoFile => writeln!(out, "           a project's policy is no link"),
+            LayerState::Broken => writeln!(out, "           see: tollgate check {path}"),
+            LayerState::InForce => Ok(()),
+        };
+    }
+    for include in &layer.includes {
+        let _ = writeln!(out, "           includes {}", include.display());
+    }
+}
+
+/// Hooks that do not hold as the policy has them.
+fn hook_lines(out: &mut String, desk: &Desk, found: &Found, switches: &Switches) {
+    let Some(policy) = &found.policy else { return };
+    let mut lines = String::new();
+    for hook in policy.hooks() {
+        let (word, more) = state(&hook, switches, desk.now());
+        if word != "on" {
+            let _ = writeln!(lines, "  `{}` {word}{more}", shown(&hook.name, 60));
+        }
+    }
+    let unknown =
+        switches.disabled(desk.now()).filter(|(name, _)| policy.hooks().all(|h| h.name != *name));
+    for (name, _) in unknown {
+        let _ =
+            writeln!(lines, "  `{}` is disabled, and no hook of these policies", shown(name, 60));
+    }
+    if !lines.is_empty() {
+        let _ = write!(out, "\nhooks that do not act\n{lines}");
+    }
+}
+
+fn as_json(desk: &Desk, found: &Found) -> Value {
+    let no_switches = Switches::default();
+    let switches = found.switches.as_ref().unwrap_or(&no_switches);
+    let now = desk.now();
+    let state_of = |hook: &HookInfo| state(hook, switches, now).0;
+    let hooks = found.policy.iter().flat_map(|policy| policy.hooks().collect::<Vec<_>>());
+    let hooks: Vec<Value> = hooks
+        .filter(|hook| state_of(hook) != "on")
+        .map(|hook| json!({ "name": hook.name, "state": state_of(&hook) }))
+        .collect();
+    let paused = switches.paused(now).map(|pause| {
+        let until = pause.until.map(|until| until.to_string());
+        json!({ "until": until, "by": pause.by, "reason": pause.reason })
+    });
+    json!({
+        "version": 1,
+        "mode": found.policy.as_ref().map(|policy| policy.settings.mode),
+        "policy": found.policy.as_ref().map(|policy| policy.digest.to_string()),
+        "layers": found.layers,
+        "hooks_not_acting": hooks,
+        "paused": paused,
+        "switches_error": found.switches.as_ref().err(),
+        "state": found.state,
+        "ledger": found.ledger,
+        "problems": found.problems,
+    })
+}

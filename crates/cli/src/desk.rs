@@ -1,0 +1,162 @@
+//! What the commands share that look at the policy in force or switch it: where things are, the policy,
+//! and the ledger in which every switch is written before it has an effect.
+
+use crate::args::Globals;
+use crate::exit::Failure;
+use std::path::Path;
+use std::sync::Arc;
+use tollgate::gate::{
+    BasicScrub, Clock, Durability, EventId, Json, Ledger, Object, Record, RecordKind, Scrub,
+    Timestamp,
+};
+use tollgate::places::user_name;
+use tollgate::policy::{Layer, Loaded};
+use tollgate::store::{Committer, FileLedger, LedgerOptions, SystemClock};
+use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Switches, SwitchesError};
+
+/// Longest text of a person or policy that a line shows, in characters.
+pub(crate) const LINE_CHARS_MAX: usize = 200;
+
+/// Where things are, and the time.
+pub(crate) struct Desk {
+    pub(crate) places: Places,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Desk {
+    /// For work that starts in the current folder.
+    pub(crate) fn new(globals: &Globals) -> Result<Desk, Failure> {
+        Desk::starting_in(globals, Path::new("."))
+    }
+
+    /// For work that starts in this folder.
+    pub(crate) fn starting_in(globals: &Globals, folder: &Path) -> Result<Desk, Failure> {
+        let places = Places::of_user(folder).map_err(|error| misplaced(&error))?;
+        let mut places = places.with_policies(globals.policy.clone());
+        if let Some(state) = &globals.state {
+            places = places.with_state(state);
+        }
+        Ok(Desk { places, clock: Arc::new(SystemClock::new()) })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The policy in force.
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        self.places.load(self.now()).map_err(|error| unloaded(&error))
+    }
+
+    /// The policy of these layers.
+    pub(crate) fn load_layers(&self, layers: &[Layer]) -> Result<Loaded, Failure> {
+        self.places.load_layers(layers, self.now()).map_err(|error| unloaded(&error))
+    }
+
+    /// What is switched.
+    pub(crate) fn switches(&self) -> Result<Switches, Failure> {
+        let state = self.places.state().map_err(|error| misplaced(&error))?;
+        Switches::read(&state).map_err(|error| unswitched(&error))
+    }
+
+    /// Changes what is switched, whole or not at all.
+    pub(crate) fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Switches) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let state = self.places.state().map_err(|error| misplaced(&error))?;
+        Switches::change(&state, self.now(), change)
+    }
+
+    /// Writes a record of this kind about a policy. What it tells is scrubbed of secrets first.
+    pub(crate) fn record(
+        &self,
+        policy: &Loaded,
+        kind: RecordKind,
+        hook: Option<&str>,
+        detail: &[(&str, Option<String>)],
+    ) -> Result<(), Failure> {
+        let audit_store = policy.settings.audit_store.as_deref();
+        // Where decisions are kept in memory only, switches are still written down.
+        let folder = self.places.ledger(audit_store).map_err(|error| misplaced(&error))?;
+        let default = self.places.ledger(None).map_err(|error| misplaced(&error))?;
+        let Some(folder) = folder.or(default) else {
+            return Err(Failure::internal("there is no place for the ledger"));
+        };
+        let now = self.now();
+        let mut record = Record::new(EventId::made(now), now, kind);
+        record.policy = Some(Arc::clone(&policy.digest));
+        record.mode = Some(policy.settings.mode);
+        record.hook = hook.map(Into::into);
+        let scrub = BasicScrub::new();
+        let mut told = Object::new();
+        for (key, value) in detail {
+            let clean = |value: &String| scrub.scrub(Some(key), value).unwrap_or(value.clone());
+            told.insert(*key, value.as_ref().map(clean));
+        }
+        told.insert("by", user_name());
+        record.detail = Some(Json::from(told));
+        let options = LedgerOptions {
+            committer: Committer::Caller,
+            ..LedgerOptions::new(Arc::clone(&self.clock))
+        };
+        let unwritten = |error: &dyn std::fmt::Display| {
+            Failure::internal(format!("the switch is not recorded, so it does not happen: {error}"))
+        };
+        let ledger = FileLedger::open(&folder, options).map_err(|error| unwritten(&error))?;
+        let appended = run(ledger.append(record, Durability::BeforeEffect))?;
+        appended.map_err(|error| unwritten(&error))
+    }
+}
+
+/// Runs a future to its end.
+pub(crate) fn run<F: IntoFuture>(future: F) -> Result<F::Output, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    Ok(runtime.map_err(Failure::internal)?.block_on(future.into_future()))
+}
+
+pub(crate) fn misplaced(error: &PlacesError) -> Failure {
+    Failure::usage(error, error.remedy())
+}
+
+pub(crate) fn unloaded(error: &PlacesLoadError) -> Failure {
+    match error {
+        PlacesLoadError::Places(error) => misplaced(error),
+        PlacesLoadError::Trust(error) => Failure::usage(error, TRUST_REMEDY),
+        PlacesLoadError::Policy(failure) => Failure::policy(failure),
+    }
+}
+
+pub(crate) fn unopened(error: &OpenError) -> Failure {
+    match error {
+        OpenError::Places(error) => misplaced(error),
+        OpenError::Trust(error) => Failure::usage(error, TRUST_REMEDY),
+        OpenError::Policy(failure) => Failure::policy(failure),
+        OpenError::NoPolicy => Failure::usage(error, "`tollgate init` writes one to start from"),
+        OpenError::Hook(_) | OpenError::Store(_) => Failure::internal(error),
+    }
+}
+
+const TRUST_REMEDY: &str =
+    "mend its owner and mode, or take the file away and trust the projects again";
+
+impl From<SwitchesError> for Failure {
+    fn from(error: SwitchesError) -> Failure {
+        unswitched(&error)
+    }
+}
+
+fn unswitched(error: &SwitchesError) -> Failure {
+    match error {
+        SwitchesError::TooLong => {
+            Failure::usage(error, "name a shorter time, and pause again later")
+        }
+        SwitchesError::Reason => Failure::usage(error, "say why: --reason \"...\""),
+        SwitchesError::TooMany => Failure::usage(error, "change the policy instead"),
+        SwitchesError::Private(_)
+        | SwitchesError::Malformed { .. }
+        | SwitchesError::Lock { .. } => {
+            Failure::usage(error, "take the file away: every hook is in force then")
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Assignments: where a key that names a secret stands, and the value that belongs to it.
+//!
+//! One reader for all the ways in which texts write a key and a value: source code, `.env`, YAML with
+//! block scalars, JSON plain and escaped, name/value pairs, XML elements and attributes, CSV, tables,
+//! SQL, URL queries, command lines, comments and prose. It reads forward from the key, each byte once,
+//! within the look-back cap. It never evaluates anything, and it gives up where the text is not one of
+//! these forms.
+
+use crate::ascii::{at, before, cut, is_name, is_word};
+use crate::limits::{LOOKBACK_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::value::Written;
+
+/// A key and its value, as byte ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub(crate) name: (usize, usize),
+    pub(crate) value: (usize, usize),
+    pub(crate) written: Written,
+}
+
+/// The name around a keyword.
+pub(crate) fn name_around(bytes: &[u8], hit: usize, len: usize) -> (usize, usize) {
+    let head = bytes.get(..hit).unwrap_or(&[]);
+    let left = head.iter().rev().take(NAME_BYTES_MAX).take_while(|byte| is_name(**byte)).count();
+    let mut start = hit - left;
+    // `\npassword`: the letter belongs to the escape.
+    if before(bytes, start) == b'\\' && start < hit {
+        start += 1;
+    }
+    let tail = bytes.get(hit + len..).unwrap_or(&[]);
+    let right = tail.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name(**byte)).count();
+    (start, hit + len + right)
+}
+
+/// Reads the value of the key that ends at `name.1`.
+pub(crate) fn read(bytes: &[u8], name: (usize, usize)) -> Option<Assignment> {
+    let mut reader =
+        Reader { bytes, at: name.1, quoted_name: false, limit: name.0 + LOOKBACK_BYTES_MAX };
+    let operator = reader.operator(name)?;
+    let (value, written) = reader.value(name, operator)?;
+    (value.0 < reader.limit).then_some(Assignment { name, value, written })
+}
+
+/// What stands between key and value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    /// `=` and its kin.
+    Equals { spaced: bool },
+    /// `:` and its kin.
+    Colon,
+    /// A comma, bar or tab: neighbours in a row.
+    Neighbour,
+    /// XML: text of the element.
+    Element,
+    /// A space: command lines, SQL, prose.
+    Space,
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    quoted_name: bool,
+    limit: usize,
+}
+
+const VALUE_NAMES: &[&str] =
+    &["value", "val", "content", "data", "text", "string", "default", "secretValue"];
+const COPULAS: &[&str] = &["是", "为", "is ", "was ", "es ", "est ", "ist "];
+
+impl Reader<'_> {
+    fn peek(&self) -> u8 {
+        at(self.bytes, self.at)
+    }
+
+    fn starts(&self, text: &str) -> bool {
+        cut(self.bytes, self.at, self.at + text.len()) == text.as_bytes()
+    }
+
+    fn skip_blanks(&mut self) -> usize {
+        let from = self.at;
+        while matches!(self.peek(), b' ' | b'\t') && self.at - from < 40 {
+            self.at += 1;
+        }
+        self.at - from
+    }
+
+    fn skip_closers(&mut self) {
+        let from = self.at;
+        while self.at - from < 8 {
+            match self.peek() {
+                b'"' | b'\'' | b'`' => self.quoted_name = true,
+                b'\\' if matches!(at(self.bytes, self.at + 1), b'"' | b'\'' | b'\\') => {}
+                b']' | b')' | b'*' | b'?' | b'!' => {}
+                _ => break,
+            }
+            self.at += 1;
+        }
+    }
+
+    fn operator(&mut self, name: (usize, usize)) -> Option<Operator> {
+        self.skip_closers();
+        if self.starts("%22%3A") || self.starts("%3D") || self.starts("%3d") {
+            self.at += if self.starts("%22") { 6 } else { 3 };
+            return Some(Operator::Equals { spaced: false });
+        }
+        if let Some(hop) = self.hop() {
+            return Some(hop);
+        }
+        let blanks = self.skip_blanks();
+        for copula in COPULAS {
+            if self.starts(copula) && (blanks > 0 || !copula.is_ascii()) {
+                self.at += copula.len();
+                self.skip_blanks();
+                if matches!(self.peek(), b':' | b'=') {
+                    self.at += 1;
+                } else if self.starts("：") {
+                    self.at += "：".len();
+                }
+                return Some(Operator::Colon);
+            }
+        }
+        let found = match (self.peek(), at(self.bytes, self.at + 1)) {
+            (b'=', b'>') | (b':', b'=') | (b'+' | b'?' | b'|' | b'!', b'=') => {
+                self.at += 2;
+                Operator::Equals { spaced: true }
+            }
+            (b'=', _) => {
+                while self.peek() == b'=' {
+                    self.at += 1;
+                }
+                let spaced = blanks > 0 || matches!(self.peek(), b' ' | b'\t');
+                Operator::Equals { spaced }
+            }
+            (b':', b':') => return None,
+            (b':', _) => {
+                self.at += 1;
+                self.typed().unwrap_or(Operator::Colon)
+            }
+            (0xEF, 0xBC) if self.starts("：") => {
+                self.at += "：".len();
+                Operator::Colon
+            }
+            // `password, and` is prose; `'password', 'x'` and `password,x` are rows.
+            (b',' | b';', b' ') if !self.quoted_name => return None,
+            (b',' | b'|' | b';', _) => {
+                self.at += 1;
+                Operator::Neighbour
+            }
+            (b'\t', _) => Operator::Neighbour,
+            (b'>', _) => {
+                self.at += 1;
+                Operator::Element
+            }
+            (b'-', b'>') => {
+                self.at += 2;
+                Operator::Equals { spaced: true }
+            }
+            _ if cut(self.bytes, name.1, self.at).contains(&b'\t') => Operator::Neighbour,
+            _ if blanks > 0 => Operator::Space,
+            _ => return None,
+        };
+        Some(found)
+    }
+
+    /// `: &str =`, `: Optional[str] =`: the colon begins a type, the value stands behind the `=`.
+    fn typed(&mut self) -> Option<Operator> {
+        let mut ahead = self.at;
+        while ahead - self.at < 40 {
+            match at(self.bytes, ahead) {
+                b'=' if at(self.bytes, ahead + 1) != b'=' && ahead > self.at + 2 => {
+                    // The value of a YAML or JSON key may itself hold `=`; a type has a blank before it.
+                    if !matches!(before(self.bytes, ahead), b' ') {
+                        return None;
+                    }
+                    self.at = ahead + 1;
+                    return Some(Operator::Equals { spaced: true });
+                }
+                b if is_word(b)
+                    || matches!(
+                        b,
+                        b' ' | b'&' | b'[' | b']' | b'<' | b'>' | b'?' | b'|' | b'\'' | b'.'
+                    ) =>
+                {
+                    ahead += 1;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// `"name": "password", "value": "x"`, `key="password" value="x"`, `<key>password</key><string>x`.
+    fn hop(&mut self) -> Option<Operator> {
+        let mut ahead = self.at;
+        if cut(self.bytes, ahead, ahead + 2) == b"</" {
+            ahead += cut(self.bytes, ahead, ahead + 64).iter().position(|byte| *byte == b'>')? + 1;
+        } else if !self.quoted_name {
+            return None;
+        }
+        while matches!(at(self.bytes, ahead), b' ' | b'\t' | b'\n' | b'\r' | b',' | b'<') {
+            ahead += 1;
+            if ahead >= self.limit {
+                return None;
+            }
+        }
+        while at(self.bytes, ahead) == b'\\' || matches!(at(self.bytes, ahead), b'"' | b'\'') {
+            ahead += 1;
+        }
+        let word_end =
+            ahead + cut(self.bytes, ahead, ahead + 16).iter().take_while(|b| is_word(**b)).count();
+        let word = cut(self.bytes, ahead, word_end);
+        if !VALUE_NAMES.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes())) {
+            return None;
+        }
+        let mut ahead = word_end;
+        while matches!(at(self.bytes, ahead), b'\\' | b'"' | b'\'' | b' ' | b'\t')
+            && ahead < self.limit
+        {
+            ahead += 1;
+        }
+        let operator = match at(self.bytes, ahead) {
+            b':' => Operator::Colon,
+            b'=' => Operator::Equals { spaced: true },
+            b'>' => Operator::Element,
+            _ => return None,
+        };
+        self.at = ahead + 1;
+        Some(operator)
+    }
+
+    fn value(
+        &mut self,
+        name: (usize, usize),
+        operator: Operator,
+    ) -> Option<((usize, usize), Written)> {
+        self.skip_blanks();
+        if operator == Operator::Colon {
+            self.enter_block();
+        }
+        let slashes =
+            cut(self.bytes, self.at, self.at + 8).iter().take_while(|b| **b == b'\\').count();
+        // `b"..."`, `r"..."`, `f'...'`, `@"..."`, `L"..."`.
+        if slashes == 0
+            && matches!(self.peek(), b'b' | b'r' | b'f' | b'u' | b'@' | b'L' | b'(')
+            && matches!(at(self.bytes, self.at + 1), b'"' | b'\'')
+        {
+            self.at += 1;
+        }
+        let quote = at(self.bytes, self.at + slashes);
+        let loose = matches!(operator, Operator::Space | Operator::Neighbour);
+        // Behind a mere blank or comma, backticks quote code in prose.
+        if loose && (quote == b'`' || quote == b'-') {
+            return None;
+        }
+        if matches!(quote, b'"' | b'\'' | b'`') {
+            let open = self.at + slashes + 1;
+            return self.quoted(open, quote, slashes).map(|value| (value, Written::Quoted));
+        }
+        if operator == Operator::Space && !self.space_counts(name) {
+            return None;
+        }
+        let written = self.written(name, operator);
+        let value = self.bare(name, operator, written)?;
+        Some((value, written))
+    }
+
+    /// YAML block scalars and values on the next line.
+    fn enter_block(&mut self) {
+        let mut ahead = self.at;
+        if matches!(at(self.bytes, ahead), b'|' | b'>') {
+            ahead += 1;
+            while matches!(at(self.bytes, ahead), b'-' | b'+' | b'0'..=b'9') {
+                ahead += 1;
+            }
+        }
+        let line_end = ahead;
+        while matches!(at(self.bytes, ahead), b' ' | b'\t' | b'\r') {
+            ahead += 1;
+        }
+        if at(self.bytes, ahead) != b'\n' {
+            return;
+        }
+        let mut indent = ahead + 1;
+        while matches!(at(self.bytes, indent), b' ' | b'\t') && indent < self.limit {
+            indent += 1;
+        }
+        // Only an indented line continues the key; a list item or another key does not.
+        let continues = indent > ahead + 1 && at(self.bytes, indent) != b'-';
+        if continues || line_end > self.at {
+            self.at = indent;
+        }
+    }
+
+    /// A blank alone assigns in command lines (`--password x`), in `.netrc`, and before a quote.
+    fn space_counts(&self, name: (usize, usize)) -> bool {
+        let flag = cut(self.bytes, name.0, name.0 + 2) == b"--"
+            || cut(self.bytes, name.0, name.0 + 1) == b"-";
+        let netrc = {
+            let head = cut(self.bytes, name.0.saturating_sub(120), name.0);
+            crate::ascii::find_folded(head, b"login ").is_some()
+        };
+        flag || netrc || self.looks_made()
+    }
+
+    /// Behind a bare blank (a comment, prose) only what hardly is a word: classes of characters change
+    /// all the time.
+    fn looks_made(&self) -> bool {
+        let rest = cut(self.bytes, self.at, self.at + 64);
+        let len = rest.iter().take_while(|byte| byte.is_ascii_graphic()).count();
+        let word = cut(rest, 0, len);
+        let class = |byte: u8| match byte {
+            b'a'..=b'z' => 0u8,
+            b'A'..=b'Z' => 1,
+            b'0'..=b'9' => 2,
+            _ => 3,
+        };
+        let changes =
+            word.windows(2).filter(|pair| matches!(pair, [a, b] if class(*a) != class(*b))).count();
+        let mixed = word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic);
+        len >= 8 && mixed && changes * 5 >= len * 2
+    }
+
+    fn written(&self, name: (usize, usize), operator: Operator) -> Written {
+        let mut start = name.0;
+        let line_start = loop {
+            match before(self.bytes, start) {
+                b' ' | b'\t' | b'-' | b'#' | b'/' | b'*' | b';' if name.0 - start < 16 => {
+                    start -= 1
+                }
+                0 | b'\n' => break true,
+                _ => break false,
+            }
+        };
+        let exported = cut(self.bytes, name.0.saturating_sub(7), name.0).ends_with(b"export ");
+        let query = matches!(before(self.bytes, name.0), b'?' | b'&');
+        match operator {
+            Operator::Equals { spaced: false } if line_start || exported || query => {
+                Written::Literal
+            }
+            Operator::Equals { spaced: false } => {
+                let upper = cut(self.bytes, name.0, name.1).iter().all(|b| !b.is_ascii_lowercase());
+                if upper { Written::Literal } else { Written::Bare }
+            }
+            Operator::Equals { spaced: true } => Written::Bare,
+            Operator::Colon if self.quoted_name || line_start => Written::Literal,
+            Operator::Colon if !cut(self.bytes, name.0, name.1).is_ascii() => Written::Literal,
+            Operator::Colon => Written::Bare,
+            Operator::Neighbour | Operator::Element | Operator::Space => Written::Literal,
+        }
+    }
+
+    fn quoted(&self, open: usize, quote: u8, slashes: usize) -> Option<(usize, usize)> {
+        let rest = cut(self.bytes, open, (open + VALUE_BYTES_MAX).min(self.bytes.len()));
+        let mut at = 0;
+        while let Some(byte) = rest.get(at) {
+            match byte {
+                b'\n' => return None,
+                b'\\' => {
+                    let run = rest.get(at..)?.iter().take_while(|b| **b == b'\\').count();
+                    let behind = rest.get(at + run).copied();
+                    if behind == Some(quote) && run <= slashes {
+                        return Some((open, open + at));
+                    }
+                    at += run + usize::from(run % 2 == 1);
+                }
+                byte if *byte == quote && slashes == 0 => return Some((open, open + at)),
+                byte if *byte == quote => return None,
+                _ => at += 1,
+            }
+        }
+        None
+    }
+
+    fn bare(
+        &mut self,
+        name: (usize, usize),
+        operator: Operator,
+        written: Written,
+    ) -> Option<(usize, usize)> {
+        for scheme in ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token "] {
+            if self.starts(scheme) {
+                self.at += scheme.len();
+            }
+        }
+        let open = self.at;
+        let query = operator == Operator::Equals { spaced: false }
+            && matches!(before(self.bytes, name.0), b'?' | b'&');
+        let whole = operator == (Operator::Equals { spaced: false }) && written == Written::Literal;
+        let ends = |byte: u8| match byte {
+            0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | 0x7f.. => true,
+            b'<' | b'>' => true,
+            b'&' | b'#' => query,
+            b',' | b';' | b')' | b'}' | b']' | b'|' | b'{' | b'[' => {
+                !whole || matches!(byte, b'}' | b']' | b',')
+            }
+            _ => false,
+        };
+        let rest = cut(self.bytes, open, (open + VALUE_BYTES_MAX).min(self.bytes.len()));
+        let len = rest.iter().take_while(|byte| !ends(**byte)).count();
+        let mut end = open + len;
+        // `abc...`: somebody cut it short.
+        if cut(self.bytes, end.saturating_sub(2), end) == b".." {
+            return None;
+        }
+        // A sentence's full stop is not the value's.
+        while end > open && matches!(before(self.bytes, end), b'.' | b':' | b'?') {
+            end -= 1;
+        }
+        (end > open).then_some((open, end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{name_around, read};
+
+    fn value_of(text: &str, key: &str) -> Option<String> {
+        let hit = text.find(key)?;
+        let name = name_around(text.as_bytes(), hit, key.len());
+        let (start, end) = read(text.as_bytes(), name)?.value;
+        Some(text[start..end].to_owned())
+    }
+
+    #[test]
+    fn one_reader_reads_every_way_of_writing_a_key_and_a_value() {
+        for text in [
+            r#"password = "hunter2!""#,
+            r#"{"password": "hunter2!"}"#,
+            r#"{\"password\": \"hunter2!\"}"#,
+            r#"{\\\"password\\\":\\\"hunter2!\\\"}"#,
+            r#"{"name": "password", "value": "hunter2!"}"#,
+            "{\n  \"name\": \"password\",\n  \"value\": \"hunter2!\"\n}",
+            r#"<add key="password" value="hunter2!"/>"#,
+            "<password>hunter2!</password>",
+            "<key>password</key><string>hunter2!</string>",
+            "password: |\n  hunter2!\nnext: 1",
+            "password: >-\n  hunter2!\n",
+            "DB_password=hunter2!",
+            "https://a/b?password=hunter2!&x=1",
+            "password,hunter2!,x",
+            "| password | hunter2! |",
+            "('password', 'hunter2!')",
+            "mysql --password hunter2!",
+            "# password is hunter2!",
+            "password += 'hunter2!'",
+            "let password: &str = \"hunter2!\";",
+            "machine x login me password hunter2!",
+        ] {
+            assert_eq!(value_of(text, "password").as_deref(), Some("hunter2!"), "{text}");
+        }
+        assert_eq!(value_of("密码是123456，请", "密码").as_deref(), Some("123456"));
+    }
+
+    #[test]
+    fn a_value_never_runs_past_its_quote() {
+        let text = r#"{"password":"a\"b","next":"c"}"#;
+        assert_eq!(value_of(text, "password").as_deref(), Some(r#"a\"b"#));
+        assert_eq!(value_of("password: \"open\nnext\"", "password"), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! Key names: which names say that their value is a secret.
+//!
+//! A keyword inside a name counts when it ends the name, or when what follows it does not turn it into
+//! something about the secret (`token_type`, `password_hash_rounds`, `secretName`).
+
+use crate::ascii::{Letters, at, before, cut};
+use crate::limits::NAME_BYTES_MAX;
+use crate::value::Strength;
+
+/// Keywords and what they say.
+pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
+    ("password", Strength::Password),
+    ("passwd", Strength::Password),
+    ("passphrase", Strength::Password),
+    ("passcode", Strength::Password),
+    ("pwd", Strength::Password),
+    ("pass", Strength::Password),
+    ("密码", Strength::Password),
+    ("口令", Strength::Password),
+    ("passwort", Strength::Password),
+    ("kennwort", Strength::Password),
+    ("contraseña", Strength::Password),
+    ("mot de passe", Strength::Password),
+    ("senha", Strength::Password),
+    ("пароль", Strength::Password),
+    ("パスワード", Strength::Password),
+    ("비밀번호", Strength::Password),
+    ("identified by", Strength::Password),
+    ("secret", Strength::Secret),
+    ("token", Strength::Secret),
+    ("apikey", Strength::Secret),
+    ("api_key", Strength::Secret),
+    ("api-key", Strength::Secret),
+    ("api key", Strength::Secret),
+    ("access_key", Strength::Secret),
+    ("access-key", Strength::Secret),
+    ("accesskey", Strength::Secret),
+    ("credential", Strength::Secret),
+    ("private_key", Strength::Secret),
+    ("privatekey", Strength::Secret),
+    ("private-key", Strength::Secret),
+    ("signing_key", Strength::Secret),
+    ("encryption_key", Strength::Secret),
+    ("auth", Strength::Secret),
+    ("bearer", Strength::Secret),
+    ("密钥", Strength::Secret),
+    ("令牌", Strength::Secret),
+    ("秘钥", Strength::Secret),
+    ("key", Strength::Weak),
+];
+
+/// The letters of each keyword, so that most names are done with at once.
+const LETTERS: [Letters; KEYWORDS.len()] = {
+    let mut all = [Letters::of(b""); KEYWORDS.len()];
+    let mut rest = KEYWORDS;
+    let mut places: &mut [Letters] = &mut all;
+    while let ([(keyword, _), tail @ ..], [place, free @ ..]) = (rest, places) {
+        *place = Letters::of(keyword.as_bytes());
+        rest = tail;
+        places = free;
+    }
+    all
+};
+
+/// Last parts of a name that make it speak about a secret rather than hold one.
+const ABOUT: &[&str] = &[
+    "type",
+    "types",
+    "name",
+    "names",
+    "id",
+    "ids",
+    "count",
+    "length",
+    "len",
+    "size",
+    "url",
+    "uri",
+    "endpoint",
+    "path",
+    "file",
+    "filename",
+    "dir",
+    "folder",
+    "hash",
+    "hashes",
+    "digest",
+    "ttl",
+    "expiry",
+    "expires",
+    "expiration",
+    "expire",
+    "expired",
+    "at",
+    "in",
+    "field",
+    "fields",
+    "policy",
+    "regex",
+    "pattern",
+    "min",
+    "max",
+    "limit",
+    "prefix",
+    "suffix",
+    "header",
+    "headers",
+    "env",
+    "var",
+    "label",
+    "hint",
+    "reset",
+    "required",
+    "enabled",
+    "disabled",
+    "algorithm",
+    "alg",
+    "format",
+    "error",
+    "message",
+    "rounds",
+    "strength",
+    "input",
+    "placeholder",
+    "version",
+    "ref",
+    "manager",
+    "store",
+    "provider",
+    "service",
+    "server",
+    "host",
+    "port",
+    "method",
+    "mode",
+    "scope",
+    "scopes",
+    "status",
+    "valid",
+    "usage",
+    "budget",
+    "limits",
+    "index",
+    "position",
+    "class",
+    "form",
+    "rotation",
+    "age",
+    "changed",
+    "date",
+    "time",
+    "timeout",
+    "fingerprint",
+    "thumbprint",
+    "encoder",
+    "handler",
+    "controller",
+    "generator",
+    "validator",
+    "source",
+    "issuer",
+    "audience",
+    "realm",
+    "domain",
+    "user",
+    "username",
+    "uuid",
+    "arn",
+    "code",
+];
+
+/// First parts that do the same for `key`, and plain words that end in it.
+const PLAIN_KEYS: &[&str] = &[
+    "public",
+    "primary",
+    "foreign",
+    "cache",
+    "sort",
+    "partition",
+    "hot",
+    "mon",
+    "tur",
+    "don",
+    "jo",
+    "s3",
+    "object",
+    "map",
+    "group",
+    "routing",
+    "row",
+    "composite",
+    "unique",
+    "shard",
+    "translation",
+    "i18n",
+    "locale",
+    "dict",
+    "storage",
+    "query",
+    "search",
+    "idempotency",
+];
+
+/// How strongly the name speaks with the keyword of `len` bytes at `offset` in it; `None`: not at all.
+pub(crate) fn speaks(
+    name: &[u8],
+    offset: usize,
+    len: usize,
+    strength: Strength,
+) -> Option<Strength> {
+    let first = at(name, offset);
+    let keyword = cut(name, offset, offset + len);
+    if !keyword.is_ascii() {
+        return Some(strength);
+    }
+    let previous = before(name, offset);
+    // `PASS` in `COMPASS` or `key` in `monkey` is no word of its own; long keywords are.
+    let short = len <= 4;
+    let opens = !previous.is_ascii_alphabetic()
+        || first.is_ascii_uppercase() && previous.is_ascii_lowercase();
+    let glued = [
+        b"db".as_slice(),
+        b"my",
+        b"user",
+        b"root",
+        b"admin",
+        b"smtp",
+        b"mail",
+        b"redis",
+        b"sudo",
+        b"o",
+    ];
+    if short && !opens {
+        let head = cut(name, 0, offset);
+        if strength == Strength::Weak || !glued.iter().any(|lead| head.eq_ignore_ascii_case(lead)) {
+            return None;
+        }
+    }
+    let tail = cut(name, offset + len, name.len());
+    let tail = if keyword.eq_ignore_ascii_case(b"credential") {
+        tail.strip_prefix(b"s").unwrap_or(tail)
+    } else {
+        tail
+    };
+    let tail = if keyword.eq_ignore_ascii_case(b"auth") && tail.eq_ignore_ascii_case(b"orization") {
+        b""
+    } else {
+        tail
+    };
+    let next = at(tail, 0);
+    let closes = !next.is_ascii_alphabetic()
+        || next.is_ascii_uppercase()
+            && cut(name, offset, offset + len).iter().any(u8::is_ascii_lowercase);
+    if !closes {
+        return None;
+    }
+    let last = last_part(tail);
+    if ABOUT.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes())) {
+        return None;
+    }
+    // What every visitor of a page gets is no secret.
+    let open = [b"csrf".as_slice(), b"xsrf", b"authenticity", b"public", b"pub", b"publishable"];
+    let lead = last_part(trim_joint(cut(name, 0, offset)));
+    if open.iter().any(|word| lead.eq_ignore_ascii_case(word)) {
+        return None;
+    }
+    if strength == Strength::Weak {
+        let head = cut(name, 0, offset);
+        if PLAIN_KEYS.iter().any(|word| lead.eq_ignore_ascii_case(word.as_bytes()))
+            || head.is_empty() && tail.is_empty()
+        {
+            return None;
+        }
+    }
+    Some(strength)
+}
+
+/// The name without a `_`, `-` or `.` at its end.
+fn trim_joint(name: &[u8]) -> &[u8] {
+    match name {
+        [head @ .., b'_' | b'-' | b'.'] => head,
+        _ => name,
+    }
+}
+
+/// The last word of a name, by `_`, `-`, `.` or camel case.
+fn last_part(name: &[u8]) -> &[u8] {
+    let from = name
+        .iter()
+        .rposition(|byte| matches!(byte, b'_' | b'-' | b'.'))
+        .map_or(0, |place| place + 1);
+    let part = cut(name, from, name.len());
+    let camel = part
+        .windows(2)
+        .rposition(
+            |pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()),
+        )
+        .map_or(0, |place| place + 1);
+    cut(part, camel, part.len())
+}
+
+/// How strongly a whole key name (of a JSON object, say) speaks.
+pub(crate) fn strength_of(name: &str) -> Option<Strength> {
+    let bytes = name.as_bytes();
+    // What holds brackets or is this long is no name but a text.
+    if bytes.len() > NAME_BYTES_MAX || bytes.iter().any(|byte| b"[]{}<>()\"'=".contains(byte)) {
+        return None;
+    }
+    let letters = Letters::of(bytes);
+    let possible = KEYWORDS.iter().zip(LETTERS).filter(|(_, needed)| letters.hold(*needed));
+    possible.map(|(keyword, _)| keyword).find_map(|(keyword, strength)| {
+        let offset = crate::ascii::find_folded(bytes, keyword.as_bytes())?;
+        speaks(bytes, offset, keyword.len(), *strength)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strength_of;
+    use crate::value::Strength;
+
+    #[test]
+    fn a_name_speaks_when_its_value_would_be_the_secret() {
+        for (name, strength) in [
+            ("password", Some(Strength::Password)),
+            ("DB_PASS", Some(Strength::Password)),
+            ("dbPassword2", Some(Strength::Password)),
+            ("clientSecret", Some(Strength::Secret)),
+            ("x-api-key", Some(Strength::Secret)),
+            ("MY_SERVICE_KEY", Some(Strength::Weak)),
+            ("token_type", None),
+            ("maxTokens", None),
+            ("secretName", None),
+            ("compass", None),
+            ("author", None),
+            ("monkey", None),
+            ("keyboard", None),
+            ("public_key", None),
+        ] {
+            assert_eq!(strength_of(name), strength, "{name}");
+        }
+    }
+}

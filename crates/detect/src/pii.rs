@@ -1,0 +1,165 @@
+//! Personal data: which reader looks at which stretch.
+//!
+//! Every reader checks what can be checked (check digits, ranges, dates) before context has a say, and
+//! none is tried where the text around shows that the number is part of something longer.
+
+mod crypto;
+mod dates;
+mod ids;
+mod letters;
+mod mail;
+mod network;
+mod numbers;
+mod phone;
+
+pub(crate) use dates::birth_date;
+pub(crate) use letters::postal_address;
+pub(crate) use mail::email;
+
+use crate::ascii::{ALNUM, at, before, cut, run_end};
+use crate::context;
+use crate::hit::Hit;
+use crate::rules::Coded;
+
+/// A datum before its context is weighed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Datum {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) coded: Coded,
+    pub(crate) base: f32,
+}
+
+impl Datum {
+    pub(crate) fn new(start: usize, end: usize, coded: Coded, base: f32) -> Self {
+        Self { start, end, coded, base }
+    }
+
+    /// The hit, with the context of the unit weighed in.
+    pub(crate) fn weigh(self, bytes: &[u8], key: &[u8]) -> Hit {
+        let score = context::score(bytes, self.start, self.end, self.coded, self.base, key);
+        Hit::datum(self.start, self.end, self.coded.index(), score)
+    }
+}
+
+/// Reads a stretch with many digits. `bytes` ends with the unit; answers where to go on.
+pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
+    let here = at(bytes, place);
+    if here == b'+' && at(bytes, place + 1).is_ascii_digit() {
+        let datum = phone::international(bytes, place);
+        let next = datum.map_or(place + 1, |datum| datum.end);
+        return (datum, next);
+    }
+    if here == b'(' {
+        let datum = phone::bracketed(bytes, place);
+        let next = datum.map_or(place + 1, |datum| datum.end);
+        return (datum, next);
+    }
+    if !here.is_ascii_alphanumeric() {
+        return (None, next_start(bytes, place + 1));
+    }
+    let run = cut(bytes, place, bytes.len());
+    let mut digits = 0;
+    let len = run
+        .iter()
+        .take_while(|byte| {
+            digits += usize::from(byte.is_ascii_digit());
+            byte.is_ascii_alphanumeric()
+        })
+        .count();
+    let end = place + len;
+    if !promises(bytes, place, end, digits) || !begins(bytes, place) {
+        return (None, end);
+    }
+    // `2026-11-30`: the commonest number in logs is a date, and no datum begins with one.
+    if digits == 4 && len == 4 && is_date(cut(bytes, place, place + 10)) {
+        return (None, place + 10);
+    }
+    let datum = if here.is_ascii_digit() {
+        network::ipv4(bytes, place)
+            .or_else(|| network::mac(bytes, place))
+            .or_else(|| numbers::read(bytes, place))
+            .or_else(|| ids::alphanumeric(bytes, place, end))
+    } else {
+        ids::alphanumeric(bytes, place, end)
+            .or_else(|| ids::iban(bytes, place))
+            .or_else(|| network::mac(bytes, place))
+    };
+    (datum, datum.map_or(end, |datum| datum.end.max(end)))
+}
+
+/// `dddd-dd-dd` with a month and a day.
+fn is_date(text: &[u8]) -> bool {
+    matches!(text, [_, _, _, _, b'-', b'0' | b'1', b'0'..=b'9', b'-', b'0'..=b'3', b'0'..=b'9'])
+}
+
+/// Whether a run of letters and digits can be or begin a datum: long enough with enough digits, or
+/// joined to another run. Most words and small numbers end here.
+fn promises(bytes: &[u8], place: usize, end: usize, digits: usize) -> bool {
+    let next = at(bytes, end);
+    let joined = at(bytes, end + 1).is_ascii_alphanumeric();
+    match (digits, end - place) {
+        // `AB 12 34 56 C`, `ab-cd-...`, `ab:cd:...`
+        (0, 2) => joined && matches!(next, b' ' | b'-' | b':'),
+        (0, _) => false,
+        (1..=3, 1..=4) => {
+            let pair = end - place == 2 && next == b':';
+            joined && (pair || matches!(next, b' ' | b'-' | b'.' | b'/'))
+        }
+        (1..=3, _) => false,
+        _ => true,
+    }
+}
+
+/// The next place where a number may begin.
+fn next_start(bytes: &[u8], from: usize) -> usize {
+    let rest = cut(bytes, from, bytes.len());
+    let starts = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'(');
+    from + rest.iter().position(starts).unwrap_or(rest.len())
+}
+
+/// Reads a stretch with many colons.
+pub(crate) fn colons(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
+    let here = at(bytes, place);
+    if !here.is_ascii_alphanumeric() && here != b':' {
+        return (None, place + 1);
+    }
+    let run = run_end(bytes, place, ALNUM);
+    let grouped = here == b':' || run - place <= 4 && at(bytes, run) == b':';
+    if !grouped || !(here.is_ascii_hexdigit() || here == b':') || !begins(bytes, place) {
+        return (None, run.max(place + 1));
+    }
+    let datum = network::mac(bytes, place).or_else(|| network::ipv6(bytes, place));
+    let next = datum.map_or(run.max(place + 1), |datum| datum.end);
+    (datum, next)
+}
+
+/// Reads an unbroken run for the addresses that are one.
+pub(crate) fn run(bytes: &[u8], start: usize, end: usize) -> Option<Datum> {
+    crypto::address(bytes, start, end)
+}
+
+/// Whether a number may begin here: not inside a word, a decimal, or a chain of groups.
+fn begins(bytes: &[u8], place: usize) -> bool {
+    let previous = before(bytes, place);
+    let second = place.checked_sub(2).map_or(0, |i| at(bytes, i));
+    match previous {
+        b'_' => false,
+        b'.' => !second.is_ascii_digit(),
+        b'-' => !second.is_ascii_alphanumeric(),
+        b':' => !second.is_ascii_hexdigit() || !at(bytes, place).is_ascii_hexdigit(),
+        _ => crate::ascii::opens_token(bytes, place),
+    }
+}
+
+/// Whether a number may end here.
+pub(crate) fn ends(bytes: &[u8], place: usize) -> bool {
+    let next = at(bytes, place);
+    let second = at(bytes, place + 1);
+    match next {
+        b'_' | b'@' => false,
+        b'.' | b',' => !second.is_ascii_digit() || next == b',',
+        b'-' => !second.is_ascii_alphanumeric(),
+        _ => !next.is_ascii_alphanumeric(),
+    }
+}

@@ -1,0 +1,207 @@
+//! Where in a text the keyword of any rule stands: the one pass over every byte that secrets cost.
+//!
+//! Each keyword is represented by its rarest four bytes. The pass hashes the four bytes at every
+//! position (ASCII case folded away) into a table of 65,536 bits that fits the first-level cache; only
+//! a set bit leads to the exact comparison. Building the table takes some tens of microseconds and no
+//! automaton, which is what makes a first scan in a fresh process cheap; an Aho-Corasick DFA over the
+//! same words takes milliseconds to build. The cost a byte does not depend on the number of rules, and
+//! a text made to hit everywhere costs one comparison a keyword sharing the same four bytes.
+
+use std::borrow::Cow;
+
+use crate::ascii::{at, cut};
+
+const GRAM_BYTES: usize = 4;
+const TABLE_WORDS: usize = 1024;
+const SLOTS: usize = 8192;
+const FOLD: u32 = 0x2020_2020;
+const HASH: u32 = 0x9E37_79B1;
+
+/// A keyword and whether its letters' case matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Keyword {
+    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) exact: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    keyword: u16,
+    offset: u16,
+}
+
+/// The table over all keywords of a detector.
+#[derive(Debug)]
+pub(crate) struct Prefilter {
+    bits: Box<[u64; TABLE_WORDS]>,
+    /// Open-addressed: gram and the range of its entries.
+    slots: Vec<Option<(u32, u32, u32)>>,
+    entries: Vec<Entry>,
+    keywords: Vec<Keyword>,
+}
+
+fn hash(gram: u32) -> usize {
+    (gram.wrapping_mul(HASH) >> 16) as usize
+}
+
+fn gram_at(bytes: &[u8], from: usize) -> u32 {
+    u32::from_le_bytes([
+        at(bytes, from),
+        at(bytes, from + 1),
+        at(bytes, from + 2),
+        at(bytes, from + 3),
+    ]) | FOLD
+}
+
+/// How common a byte is in the texts that agents see; only the order matters.
+fn commonness(byte: u8) -> u32 {
+    match byte | 0x20 {
+        b' ' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 8,
+        b'h' | b'l' | b'd' | b'c' | b'u' | b'm' | b'p' | b'f' => 6,
+        b'g' | b'y' | b'b' | b'w' | b'v' | b'k' | b'-' | b'/' | b'=' | b':' | b'"' => 4,
+        b'0'..=b'9' | 0x7f => 2,
+        _ => 1,
+    }
+}
+
+impl Prefilter {
+    /// Builds the table. A keyword shorter than three bytes or longer than the offsets can say is the
+    /// caller's mistake and is never found; rule tests hold the tables to that.
+    pub(crate) fn new(keywords: Vec<Keyword>) -> Self {
+        let mut grams: Vec<(u32, Entry)> = Vec::with_capacity(4096);
+        for (index, keyword) in keywords.iter().enumerate() {
+            let Ok(index) = u16::try_from(index) else { break };
+            let bytes = &keyword.bytes;
+            if let [a, b, c] = **bytes {
+                // The fourth byte: what a token goes on with, or what may follow a word that stands for
+                // itself. (`|` with 0x20 makes `_` 0x7F.)
+                let entry = Entry { keyword: index, offset: 0 };
+                let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | 0x7F);
+                let exact = keyword.exact;
+                let fourths = (0x20..0x40u8)
+                    .chain(0x60..0x80)
+                    .filter(|byte| if exact { token(byte) } else { !byte.is_ascii_alphabetic() });
+                grams.extend(fourths.map(|d| (u32::from_le_bytes([a, b, c, d]) | FOLD, entry)));
+                continue;
+            }
+            let offsets = 0..(bytes.len() + 1).saturating_sub(GRAM_BYTES);
+            let weight = |offset: &usize| -> u32 {
+                cut(bytes, *offset, offset + GRAM_BYTES).iter().map(|b| commonness(*b)).sum()
+            };
+            let Some(offset) = offsets.min_by_key(weight) else { continue };
+            let entry = Entry { keyword: index, offset: offset as u16 };
+            grams.push((gram_at(bytes, offset), entry));
+        }
+        grams.sort_unstable_by_key(|(gram, entry)| (*gram, entry.keyword));
+        Self::lay_out(&grams, keywords)
+    }
+
+    fn lay_out(grams: &[(u32, Entry)], keywords: Vec<Keyword>) -> Self {
+        let mut bits = Box::new([0u64; TABLE_WORDS]);
+        let mut slots = vec![None; SLOTS];
+        for group in grams.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((gram, _)) = group.first().copied() else { continue };
+            let hashed = hash(gram);
+            if let Some(word) = bits.get_mut(hashed >> 6) {
+                *word |= 1 << (hashed & 63);
+            }
+            let first = grams.partition_point(|(other, _)| *other < gram);
+            let range = (gram, first as u32, (first + group.len()) as u32);
+            let free = (0..SLOTS).map(|step| (hashed + step) % SLOTS);
+            for slot in free {
+                if let Some(place @ None) = slots.get_mut(slot) {
+                    *place = Some(range);
+                    break;
+                }
+            }
+        }
+        let entries = grams.iter().map(|(_, entry)| *entry).collect();
+        Self { bits, slots, entries, keywords }
+    }
+
+    /// Calls `found(position, keyword)` for every keyword in the text, in order of the position of
+    /// its rarest four bytes.
+    pub(crate) fn scan(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
+        for (position, window) in bytes.windows(GRAM_BYTES).enumerate() {
+            let &[a, b, c, d] = window else { continue };
+            let gram = u32::from_le_bytes([a, b, c, d]) | FOLD;
+            let hashed = hash(gram);
+            let word = self.bits.get(hashed >> 6).copied().unwrap_or(0);
+            if (word >> (hashed & 63)) & 1 == 1 {
+                self.verify(bytes, position, gram, hashed, &mut found);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn verify(
+        &self,
+        bytes: &[u8],
+        position: usize,
+        gram: u32,
+        hashed: usize,
+        found: &mut impl FnMut(usize, usize),
+    ) {
+        let mut slot = hashed % SLOTS;
+        while let Some(Some((key, first, last))) = self.slots.get(slot) {
+            if *key != gram {
+                slot = (slot + 1) % SLOTS;
+                continue;
+            }
+            for entry in self.entries.get(*first as usize..*last as usize).unwrap_or(&[]) {
+                let index = usize::from(entry.keyword);
+                let Some(start) = position.checked_sub(usize::from(entry.offset)) else { continue };
+                let Some(keyword) = self.keywords.get(index) else { continue };
+                let here = cut(bytes, start, start + keyword.bytes.len());
+                let same = if keyword.exact {
+                    here == &*keyword.bytes
+                } else {
+                    here.eq_ignore_ascii_case(&keyword.bytes)
+                };
+                if same {
+                    found(start, index);
+                }
+            }
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Keyword, Prefilter};
+    use std::borrow::Cow;
+
+    #[test]
+    fn every_keyword_is_found_wherever_it_stands() {
+        let words = ["ghp_", "SG.", "password", "密码", "sk-ant-"];
+        let keywords: Vec<Keyword> = words
+            .iter()
+            .map(|word| Keyword {
+                bytes: Cow::Borrowed(word.as_bytes()),
+                exact: word.contains(['_', '.']),
+            })
+            .collect();
+        let filter = Prefilter::new(keywords);
+        for (index, word) in words.iter().enumerate() {
+            for lead in 0..9 {
+                let text = format!("{}{word}xyz", ".".repeat(lead));
+                let mut hits = Vec::new();
+                filter.scan(text.as_bytes(), |at, keyword| hits.push((at, keyword)));
+                assert_eq!(hits, vec![(lead, index)], "{text}");
+            }
+        }
+        let mut hits = Vec::new();
+        filter.scan(b"PassWord GHP_x", |at, keyword| hits.push((at, keyword)));
+        assert_eq!(hits, vec![(0, 2)]);
+    }
+
+    #[test]
+    fn a_three_byte_keyword_needs_a_byte_behind_it() {
+        let filter = Prefilter::new(vec![Keyword { bytes: Cow::Borrowed(b"eyJ"), exact: true }]);
+        let mut hits = 0;
+        filter.scan(b"eyJ", |_, _| hits += 1);
+        assert_eq!(hits, 0);
+    }
+}

@@ -1,0 +1,541 @@
+//! One scan: keywords and traces lead to readers, readers answer with hits.
+//!
+//! A scanner lives for one text (or one window of a stream). `origin` is where the text proper begins;
+//! what lies before it is history, which keys and context may stand in and data may not.
+
+use crate::ascii::{ALNUM, BASE64, ByteSet, at, cut, cut_str, run_end, run_start};
+use crate::assign::{self, Assignment};
+use crate::census::{self, Trace};
+use crate::decode;
+use crate::detector::{Cue, Detector};
+use crate::finding::Kind;
+use crate::hit::{Hit, RANK_BLOCK};
+use crate::keys;
+use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN, UNIT_BYTES_MAX};
+use crate::memory::inside_mask;
+use crate::model::{NameModelError, is_prose};
+use crate::names;
+use crate::pii::{self, Datum};
+use crate::rules::{Catalog, Coded};
+use crate::secrets::{self, PemEnd};
+use crate::unit::Units;
+use crate::value::{Strength, assess};
+
+/// How far a value may stand behind its key across the ends of units, in bytes.
+const REACH_BYTES: usize = 120;
+/// A value so long that the keywords in it are not read again, in bytes.
+const VALUE_BYTES_LONG: usize = 128;
+/// How near the end of a window a key block must come to be called undecided, in bytes.
+const BLOCK_MARGIN_BYTES: usize = 256;
+/// Bytes of a percent-encoded stretch.
+const PERCENT: ByteSet = ByteSet::of("%-._~+=&?/:@,;!*")
+    .with_range(b'0', b'9')
+    .with_range(b'a', b'z')
+    .with_range(b'A', b'Z');
+
+/// What a scan brings.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    pub(crate) hits: Vec<Hit>,
+    /// Where the first key block begins that more text could still change.
+    pub(crate) open: Option<usize>,
+    pub(crate) fault: Option<NameModelError>,
+}
+
+pub(crate) struct Scanner<'a> {
+    detector: &'a Detector,
+    catalog: &'static Catalog,
+    text: &'a str,
+    bytes: &'a [u8],
+    key: &'a [u8],
+    origin: usize,
+    depth: usize,
+    /// Whether some line is so long that its units end at forced places, which readers cannot foresee.
+    long: bool,
+    units: Units<'a>,
+    raw: Raw,
+    percent_read: usize,
+    /// Where the last long value ends.
+    value_read: usize,
+    block_read: usize,
+    custom_read: Vec<(usize, usize)>,
+}
+
+/// Scans a text from `origin` on.
+pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, depth: usize) -> Raw {
+    let bytes = text.as_bytes();
+    let mut scanner = Scanner {
+        detector,
+        catalog: Catalog::get(),
+        text,
+        bytes,
+        key: key.as_bytes(),
+        origin,
+        depth,
+        long: has_long_line(bytes),
+        units: Units::new(bytes, origin),
+        raw: Raw::default(),
+        percent_read: 0,
+        value_read: 0,
+        block_read: 0,
+        custom_read: Vec::new(),
+    };
+    detector.prefilter().scan(bytes, |place, keyword| scanner.keyword(place, keyword));
+    if detector.wants_census() {
+        scanner.census();
+    }
+    scanner.key_value();
+    scanner.customs_without_keyword();
+    scanner.model();
+    scanner.finish()
+}
+
+impl<'a> Scanner<'a> {
+    fn push(&mut self, hit: Option<Hit>) {
+        self.raw.hits.extend(hit);
+    }
+
+    fn up_to(&self, end: usize) -> &'a [u8] {
+        self.bytes.get(..end).unwrap_or(self.bytes)
+    }
+
+    /// The text that a first look may read: up to the end of the unit where that matters. No datum holds
+    /// a place where a unit ends of itself, so only forced ends matter; whatever is found is held to its
+    /// unit in the end.
+    fn loose(&mut self, place: usize) -> &'a [u8] {
+        if self.long {
+            let end = self.units.at(place).1;
+            return self.up_to(end);
+        }
+        self.bytes
+    }
+
+    fn keyword(&mut self, place: usize, keyword: usize) {
+        let Some((cue, len)) = self.detector.cue(keyword) else { return };
+        match cue {
+            Cue::Token(rule) => self.token(place, rule),
+            Cue::Near(rule) => self.near(place, len, rule),
+            Cue::Assign(strength) => self.assign(place, len, strength),
+            Cue::Block => self.block(place),
+            Cue::Custom(index) => {
+                let (start, end) = self.units.at(place);
+                self.custom(index, start, end);
+            }
+            Cue::Bearer
+            | Cue::Basic
+            | Cue::Command
+            | Cue::Marked
+            | Cue::Birth
+            | Cue::Address
+            | Cue::Percent
+            | Cue::NameCued
+            | Cue::NameListed
+            | Cue::ZhCued
+            | Cue::ZhTitle
+            | Cue::ZhRight => self.framed(cue, place, len),
+        }
+    }
+
+    /// Data in a frame that the cue opens, within the cue's own unit.
+    fn framed(&mut self, cue: Cue, place: usize, len: usize) {
+        let (start, end) = self.units.at(place);
+        if place < start {
+            return;
+        }
+        let unit = self.up_to(end);
+        let hit = if cue == Cue::Bearer {
+            secrets::bearer(unit, place, len)
+        } else if cue == Cue::Basic {
+            secrets::basic(unit, place, len)
+        } else if cue == Cue::Command {
+            secrets::command(unit, place, cut(unit, place, place + len))
+        } else if cue == Cue::Marked {
+            secrets::marked_line(unit, place, len)
+        } else if cue == Cue::Birth {
+            pii::birth_date(unit, place + len)
+        } else if cue == Cue::Address {
+            pii::postal_address(unit, place + len)
+        } else if cue == Cue::Percent {
+            return self.percent(place, start, end);
+        } else {
+            return self.name(cue, place, len, end);
+        };
+        self.push(hit);
+    }
+
+    fn token(&mut self, place: usize, rule: usize) {
+        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule))
+        else {
+            return;
+        };
+        let text = self.loose(place);
+        self.push(secrets::token(text, place, rule, entry, pattern));
+    }
+
+    fn name(&mut self, cue: Cue, place: usize, len: usize, end: usize) {
+        let text = cut_str(self.text, 0, end);
+        let word = cut_str(self.text, place, place + len);
+        let hit = if cue == Cue::NameCued {
+            names::cued(text, place, word)
+        } else if cue == Cue::NameListed {
+            names::listed(text, place, word)
+        } else if cue == Cue::ZhCued {
+            names::chinese_cued(text, place, word)
+        } else {
+            names::chinese_before(text, place, cue == Cue::ZhRight)
+        };
+        self.push(hit);
+    }
+
+    /// Keeps a hit that lies in the unit of its key, which needs no second look.
+    fn keeps(&mut self, place: usize, hit: Option<Hit>) -> bool {
+        let (start, end) = self.units.at(place);
+        let inside = hit.filter(|hit| start <= place && hit.end < end);
+        self.push(inside);
+        inside.is_some()
+    }
+
+    /// Tries a reader with the text up to the end of each unit in reach, the nearest first.
+    fn reaching(&mut self, place: usize, from: usize, read: impl Fn(&[u8]) -> Option<Hit>) {
+        let (_, mut end) = self.units.at(place);
+        let mut start = 0;
+        let mut ahead = self.units.clone();
+        loop {
+            if let Some(hit) = read(self.up_to(end)) {
+                if hit.start >= start {
+                    self.raw.hits.push(hit);
+                }
+                return;
+            }
+            if end >= self.bytes.len() || end.saturating_sub(from) > REACH_BYTES {
+                return;
+            }
+            start = end;
+            end = ahead.at(end).1;
+        }
+    }
+
+    fn near(&mut self, place: usize, len: usize, rule: usize) {
+        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule))
+        else {
+            return;
+        };
+        let read = |text: &[u8]| secrets::near(text, place, len, rule, entry, pattern);
+        let hit = if self.long { None } else { read(self.bytes) };
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
+            self.reaching(place, place + len, read);
+        }
+    }
+
+    fn assign(&mut self, place: usize, len: usize, strength: Strength) {
+        let name = assign::name_around(self.loose(place), place, len);
+        let Some(strength) =
+            keys::speaks(cut(self.bytes, name.0, name.1), place - name.0, len, strength)
+        else {
+            return;
+        };
+        // A keyword inside a long value that was read already: its own value would be the rest of that one.
+        // Near the end of the unit it may still have a value in the next.
+        if place < self.value_read && self.units.at(place).1.saturating_sub(name.1) > REACH_BYTES {
+            return;
+        }
+        let judge = |text: &[u8], found: Assignment| {
+            let (start, end) = found.value;
+            let score = assess(cut(text, start, end), at(text, end), strength, found.written)?;
+            Some(Hit::secret(start, end, assigned_rule(strength), score, 1))
+        };
+        let text = self.loose(place);
+        let first = assign::read(text, name);
+        if let Some(found) = first
+            && found.value.1 - found.value.0 > VALUE_BYTES_LONG
+        {
+            self.value_read = found.value.1;
+        }
+        let hit = first.and_then(|found| judge(text, found));
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
+            self.reaching(place, name.1, |text| judge(text, assign::read(text, name)?));
+        }
+    }
+
+    fn block(&mut self, place: usize) {
+        if place < self.block_read {
+            return;
+        }
+        let Some(block) = secrets::private_key(self.bytes, place) else { return };
+        self.block_read = block.end;
+        let near_end = block.end + BLOCK_MARGIN_BYTES > self.bytes.len();
+        if near_end && block.state != PemEnd::Closed || block.end == self.bytes.len() {
+            self.raw.open.get_or_insert(block.start);
+        }
+        if block.state != PemEnd::Undecided {
+            let rule = Coded::PrivateKey.index();
+            self.raw.hits.push(Hit::secret(block.start, block.end, rule, 0.99, RANK_BLOCK));
+        }
+    }
+
+    fn percent(&mut self, place: usize, start: usize, end: usize) {
+        if place < self.percent_read || self.depth >= DECODE_DEPTH_MAX {
+            return;
+        }
+        let unit = self.up_to(end);
+        let from = run_start(unit, place, PERCENT, place - start);
+        let to = run_end(unit, place, PERCENT);
+        self.percent_read = to;
+        let Some(decoded) = decode::percent(cut(unit, from, to)) else { return };
+        let Some(text) = decode::readable(&decoded) else { return };
+        // A parameter at a time, so that a finding masks no more than its own parameter.
+        let inner = self.strongest(text);
+        if inner.is_none() {
+            return;
+        }
+        let mut part = from;
+        for piece in cut(unit, from, to).split_inclusive(|byte| matches!(byte, b'&' | b'?' | b';'))
+        {
+            let piece_end = part + piece.len();
+            if let Some(decoded) = decode::percent(piece.trim_ascii_end())
+                && let Some(hit) = decode::readable(&decoded).and_then(|text| self.strongest(text))
+            {
+                let stop = piece_end
+                    - usize::from(
+                        piece.ends_with(b"&") || piece.ends_with(b"?") || piece.ends_with(b";"),
+                    );
+                let value = cut(unit, part, stop)
+                    .iter()
+                    .position(|byte| *byte == b'=')
+                    .map_or(part, |eq| part + eq + 1);
+                self.raw.hits.push(Hit { start: value, end: stop, ..hit });
+            }
+            part = piece_end;
+        }
+    }
+
+    /// The surest hit inside a decoded text.
+    fn strongest(&self, text: &str) -> Option<Hit> {
+        let raw = scan(self.detector, text, 0, "", self.depth + 1);
+        raw.hits
+            .into_iter()
+            .filter(|hit| self.detector.counts(hit))
+            .max_by(|a, b| a.rank.cmp(&b.rank).then(a.score.total_cmp(&b.score)))
+    }
+
+    fn census(&mut self) {
+        let mut units = Units::new(self.bytes, self.origin);
+        let mut runs = units.clone();
+        let mut colons = units.clone();
+        let mut signs = units.clone();
+        let (bytes, origin, long) = (self.bytes, self.origin, self.long);
+        census::scan(bytes, |trace, from, to| match trace {
+            Trace::At => {
+                let text = if long { cut(bytes, 0, signs.at(from).1) } else { bytes };
+                if from >= origin {
+                    self.push(pii::email(text, from));
+                    self.push(secrets::url_password(text, from));
+                }
+            }
+            Trace::Digits => self.stretch(from, to, &mut units, pii::number),
+            Trace::Colons => self.stretch(from, to, &mut colons, pii::colons),
+            Trace::Run => self.runs(from, to, &mut runs),
+        });
+    }
+
+    fn stretch(
+        &mut self,
+        from: usize,
+        to: usize,
+        units: &mut Units<'a>,
+        read: fn(&[u8], usize) -> (Option<Datum>, usize),
+    ) {
+        const LEAD: ByteSet =
+            ByteSet::of("+(:").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
+        let mut place = run_start(self.bytes, from, LEAD, 48).max(self.origin.min(from));
+        while place < to {
+            let text = if self.long { self.up_to(units.at(place).1) } else { self.bytes };
+            let (datum, next) = read(text, place);
+            if let Some(datum) = datum {
+                let unit = self.up_to(units.at(place).1);
+                self.raw.hits.push(datum.weigh(unit, self.key));
+            }
+            place = next.max(place + 1);
+        }
+    }
+
+    fn runs(&mut self, from: usize, to: usize, units: &mut Units<'a>) {
+        let mut place = from;
+        while place < to {
+            if !BASE64.has(at(self.bytes, place)) {
+                place += 1;
+                continue;
+            }
+            let (start, end) = if self.long { units.at(place) } else { (0, self.bytes.len()) };
+            let text = self.up_to(end);
+            let run_from = run_start(text, place, BASE64, place.saturating_sub(start));
+            let run_to = run_end(text, place, BASE64);
+            if run_to - run_from >= RUN_BYTES_MIN && run_from >= self.origin {
+                let unit = self.up_to(units.at(place).1);
+                self.run(unit, run_from, run_to);
+            }
+            place = run_to.max(place + 1);
+        }
+    }
+
+    fn run(&mut self, unit: &[u8], from: usize, to: usize) {
+        let mut place = from;
+        while place < to {
+            let end = run_end(unit, place, ALNUM).min(to);
+            if end - place >= RUN_BYTES_MIN
+                && let Some(datum) = pii::run(unit, place, end)
+            {
+                self.raw.hits.push(datum.weigh(unit, self.key));
+            }
+            place = end.max(place) + 1;
+        }
+        if self.depth >= DECODE_DEPTH_MAX {
+            return;
+        }
+        // `name=` before an encoded value belongs to the run's alphabet but not to the value.
+        let head = cut(unit, from, to);
+        let value = head
+            .iter()
+            .enumerate()
+            .take_while(|(i, _)| *i < head.len() / 2)
+            .filter(|(_, b)| **b == b'=')
+            .last();
+        let start = value.map_or(from, |(offset, _)| from + offset + 1);
+        let opened = decode::open(cut(unit, start, to));
+        if let Some(hit) = opened.and_then(|text| self.strongest(&text)) {
+            self.raw.hits.push(Hit { start, end: to, ..hit });
+        }
+    }
+
+    /// A whole text that is the value of a key which names a secret.
+    fn key_value(&mut self) {
+        if self.key.is_empty() || self.origin > 0 {
+            return;
+        }
+        let Ok(key) = std::str::from_utf8(self.key) else { return };
+        let value = self.bytes.trim_ascii();
+        let lead = self.bytes.len() - self.bytes.trim_ascii_start().len();
+        if let Some(strength) = keys::strength_of(key)
+            && let Some(score) = assess(value, b'"', strength, crate::value::Written::Quoted)
+        {
+            self.raw.hits.push(Hit::secret(
+                lead,
+                lead + value.len(),
+                assigned_rule(strength),
+                score,
+                1,
+            ));
+        }
+    }
+
+    fn custom(&mut self, index: usize, start: usize, end: usize) {
+        if self.custom_read.contains(&(index, start)) {
+            return;
+        }
+        self.custom_read.retain(|(_, unit)| *unit == start);
+        self.custom_read.push((index, start));
+        let unit = cut_str(self.text, start, end);
+        let hits = self.detector.custom_hits(index, unit);
+        self.raw.hits.extend(hits.into_iter().map(|hit| Hit {
+            start: hit.start + start,
+            end: hit.end + start,
+            ..hit
+        }));
+    }
+
+    fn customs_without_keyword(&mut self) {
+        for index in self.detector.customs_without_keyword() {
+            self.each_unit(|scanner, start, end| scanner.custom(index, start, end));
+        }
+    }
+
+    fn each_unit(&mut self, mut each: impl FnMut(&mut Self, usize, usize)) {
+        let mut units = Units::new(self.bytes, self.origin);
+        let mut place = self.origin;
+        while place < self.bytes.len() {
+            let (start, end) = units.at(place);
+            each(self, start, end);
+            place = end.max(place + 1);
+        }
+    }
+
+    fn model(&mut self) {
+        let Some(model) = self.detector.name_model() else { return };
+        self.each_unit(|scanner, start, end| {
+            let unit = cut_str(scanner.text, start, end);
+            if scanner.raw.fault.is_some() || !is_prose(unit) {
+                return;
+            }
+            match model.names(unit) {
+                Ok(spans) => {
+                    for span in spans {
+                        let coded = match span.kind {
+                            Kind::Person => Coded::PersonModel,
+                            Kind::Organization => Coded::OrganizationModel,
+                            Kind::Place => Coded::PlaceModel,
+                            Kind::Secret
+                            | Kind::PrivateKey
+                            | Kind::Password
+                            | Kind::Email
+                            | Kind::Phone
+                            | Kind::Card
+                            | Kind::Iban
+                            | Kind::NationalId
+                            | Kind::Passport
+                            | Kind::IpAddress
+                            | Kind::MacAddress
+                            | Kind::CryptoAddress
+                            | Kind::BirthDate
+                            | Kind::Address
+                            | Kind::Custom => continue,
+                        };
+                        if unit.get(span.range.clone()).is_some() {
+                            let hit = Hit::datum(
+                                start + span.range.start,
+                                start + span.range.end,
+                                coded.index(),
+                                span.score,
+                            );
+                            scanner.raw.hits.push(hit);
+                        }
+                    }
+                }
+                Err(error) => scanner.raw.fault = Some(error),
+            }
+        });
+    }
+
+    /// Drops what lies in the history or crosses the end of a unit.
+    fn finish(mut self) -> Raw {
+        let origin = self.origin;
+        let bytes = self.bytes;
+        self.raw.hits.retain(|hit| {
+            hit.start >= origin && hit.start < hit.end && !inside_mask(bytes, hit.start, hit.end)
+        });
+        self.raw.hits.sort_by_key(|hit| (hit.start, hit.end));
+        let mut units = Units::new(self.bytes, origin);
+        self.raw.hits.retain(|hit| hit.rank == RANK_BLOCK || hit.end <= units.at(hit.start).1);
+        self.raw
+    }
+}
+
+/// Whether a line may be longer than a unit.
+fn has_long_line(bytes: &[u8]) -> bool {
+    if bytes.len() <= UNIT_BYTES_MAX {
+        return false;
+    }
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).any(|end| {
+        let long = end - start >= UNIT_BYTES_MAX;
+        start = end + 1;
+        long
+    })
+}
+
+fn assigned_rule(strength: Strength) -> usize {
+    match strength {
+        Strength::Password => Coded::PasswordAssignment.index(),
+        Strength::Secret => Coded::SecretAssignment.index(),
+        Strength::Weak => Coded::KeyAssignment.index(),
+    }
+}

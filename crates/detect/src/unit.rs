@@ -1,0 +1,129 @@
+//! Units: the stretches of text in which a datum must lie, and why a stream and a whole text agree.
+//!
+//! A unit ends after a line break, after a sentence, between two JSON or CSV strings, between two XML
+//! tags, and where it would become longer than [`UNIT_BYTES_MAX`]. Whether a unit ends at a place
+//! depends only on the unit so far and one byte behind it. A datum never crosses the end of its unit
+//! (a private key block may), it may look back over earlier text as far as the look-back cap, and it
+//! never looks beyond its unit. So whoever holds a text up to the end of a unit knows everything about
+//! that unit, and how the text arrived does not matter.
+
+use crate::ascii::{BASE64, at, before, cut};
+use crate::limits::UNIT_BYTES_MAX;
+
+/// Where a unit that would be too long may end early, looking back this many bytes for a gap.
+const GAP_LOOKBACK_BYTES: usize = 4096;
+
+/// Walks the units of a text from left to right.
+#[derive(Debug, Clone)]
+pub(crate) struct Units<'a> {
+    bytes: &'a [u8],
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Units<'a> {
+    /// Units from `origin` on; what lies before it is history and one unit.
+    pub(crate) fn new(bytes: &'a [u8], origin: usize) -> Self {
+        let mut units = Self { bytes, start: 0, end: origin };
+        if origin == 0 {
+            units.end = next_end(bytes, 0).unwrap_or(bytes.len());
+        }
+        units
+    }
+
+    /// The unit that holds `position`. Positions must not decrease; an earlier one gets the current unit.
+    pub(crate) fn at(&mut self, position: usize) -> (usize, usize) {
+        if position >= self.end && self.end < self.bytes.len() {
+            let skipped = cut(self.bytes, self.end, position.min(self.bytes.len()));
+            if let Some(line) = memchr::memrchr(b'\n', skipped) {
+                self.end += line + 1;
+            }
+            while self.end <= position && self.end < self.bytes.len() {
+                self.start = self.end;
+                self.end = next_end(self.bytes, self.start).unwrap_or(self.bytes.len());
+            }
+        }
+        (self.start, self.end)
+    }
+}
+
+/// Where the unit that begins at `start` ends, or `None` while that is not yet known.
+pub(crate) fn next_end(bytes: &[u8], start: usize) -> Option<usize> {
+    next_end_from(bytes, start, 0)
+}
+
+/// The same, for a caller who knows that none of the first `seen` bytes of the unit ends it.
+pub(crate) fn next_end_from(bytes: &[u8], start: usize, seen: usize) -> Option<usize> {
+    let unit = bytes.get(start..)?;
+    let rest = cut(unit, seen, UNIT_BYTES_MAX);
+    for (offset, byte) in rest.iter().enumerate() {
+        if ends_after(unit, seen + offset, *byte) {
+            return Some(start + seen + offset + 1);
+        }
+    }
+    // One more byte must be there, so that the place of a forced end is the same however text arrives.
+    (unit.len() > UNIT_BYTES_MAX).then(|| start + forced_end(unit))
+}
+
+/// Whether the unit ends after its byte at `place`.
+fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
+    match byte {
+        b'\n' => true,
+        b',' => before(unit, place) == b'"' && at(unit, place + 1) == b'"',
+        b'>' => at(unit, place + 1) == b'<',
+        b' ' => {
+            before(unit, place) == b'.'
+                && place >= 5
+                && cut(unit, place - 5, place - 1).iter().all(u8::is_ascii_lowercase)
+        }
+        // The last byte of an ideographic full stop (E3 80 82).
+        0x82 => place >= 2 && cut(unit, place - 2, place) == [0xE3, 0x80],
+        _ => false,
+    }
+}
+
+/// The last gap before the cap, or else the last character boundary.
+fn forced_end(unit: &[u8]) -> usize {
+    let low = UNIT_BYTES_MAX - GAP_LOOKBACK_BYTES;
+    let gap = cut(unit, low, UNIT_BYTES_MAX)
+        .iter()
+        .rposition(|byte| byte.is_ascii() && !BASE64.has(*byte));
+    if let Some(gap) = gap {
+        return low + gap + 1;
+    }
+    let mut end = UNIT_BYTES_MAX;
+    while end > low && (at(unit, end) & 0xC0) == 0x80 {
+        end -= 1;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Units, next_end};
+    use crate::limits::UNIT_BYTES_MAX;
+
+    #[test]
+    fn a_unit_ends_at_lines_sentences_and_between_strings() {
+        for (text, end) in [
+            ("ab\ncd", 3),
+            (r#"["a","b"]"#, 5),
+            ("<a>x</a><b>", 8),
+            ("this ends. Next", 11),
+            ("完了。次", 9),
+        ] {
+            assert_eq!(next_end(text.as_bytes(), 0), Some(end), "{text}");
+        }
+        assert_eq!(next_end(b"5 St. James", 0), None);
+    }
+
+    #[test]
+    fn no_unit_is_longer_than_the_cap() {
+        let text = "x".repeat(3 * UNIT_BYTES_MAX);
+        let mut units = Units::new(text.as_bytes(), 0);
+        for position in 0..text.len() {
+            let (start, end) = units.at(position);
+            assert!(start <= position && position < end && end - start <= UNIT_BYTES_MAX);
+        }
+    }
+}

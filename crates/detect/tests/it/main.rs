@@ -1,0 +1,16 @@
+//! What the detector promises, one module a promise.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, its helpers as well"
+)]
+
+mod contexts;
+mod examples;
+mod governance;
+mod hiding;
+mod hostile;
+mod json;
+mod masks;
+mod patterns;
+mod streams;

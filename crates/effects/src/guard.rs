@@ -1,0 +1,86 @@
+//! Self-protection: whether a call touches what guards it (law 13).
+//!
+//! The caller says which places are protected and which commands answer or switch; this module says
+//! whether the effects of a call reach them, and by what. Refused: deciding what follows.
+
+use crate::effect::{Effect, Effects, Target, Verb};
+use crate::glob::PathGlob;
+use crate::path::Cover;
+
+/// What must not be changed or run by a governed call.
+#[derive(Debug, Clone, Default)]
+pub struct Protected {
+    /// Absolute, normalised paths; a folder stands for all below it.
+    pub paths: Vec<String>,
+    /// Globs of paths, for places that are not known one by one (`**/tollgate.yaml`).
+    pub globs: Vec<PathGlob>,
+    /// Program names, each with sub-command fronts that must not run; an empty list means all.
+    pub programs: Vec<(String, Vec<String>)>,
+}
+
+/// How a call touches something protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Touch<'a> {
+    /// Writes or deletes a protected path, or a folder above it.
+    Path(&'a Effect),
+    /// Runs a protected command.
+    Command(&'a Effect),
+    /// Kills or stops a protected program.
+    Stops(&'a Effect),
+}
+
+impl Effects {
+    /// Everything by which the call touches `protected`, in the order of the text.
+    pub fn touches<'a>(&'a self, protected: &'a Protected) -> impl Iterator<Item = Touch<'a>> {
+        self.iter().filter_map(move |effect| match (&effect.verb, &effect.target) {
+            (Verb::Writes | Verb::Deletes, Target::Path(path)) => {
+                let below = |place: &String| path.within_or_is(place);
+                let named = protected.paths.iter().any(|place| path.touches(place) || below(place));
+                let globbed = || {
+                    protected
+                        .globs
+                        .iter()
+                        .any(|glob| matches!(path.cover(glob), Cover::Itself | Cover::Below))
+                };
+                (named || globbed()).then_some(Touch::Path(effect))
+            }
+            (Verb::Runs, Target::Program { name, sub }) => {
+                let runs = protected.programs.iter().any(|(program, subs)| {
+                    let program_is = **name == **program;
+                    let sub_is =
+                        subs.is_empty() || subs.iter().any(|front| sub.starts_with(&**front));
+                    let piece =
+                        subs.iter().any(|front| has_words(&effect.piece.text, program, front));
+                    program_is && (sub_is || piece)
+                });
+                let stops =
+                    matches!(&**name, "kill" | "pkill" | "killall" | "systemctl" | "launchctl")
+                        && protected
+                            .programs
+                            .iter()
+                            .any(|(p, _)| effect.piece.text.contains(p.as_str()));
+                if runs {
+                    Some(Touch::Command(effect))
+                } else if stops {
+                    Some(Touch::Stops(effect))
+                } else {
+                    None
+                }
+            }
+            (_, _) => None,
+        })
+    }
+}
+
+/// Whether `front` follows the program's name in the text, options in between left out.
+fn has_words(text: &str, program: &str, front: &str) -> bool {
+    let mut words = text
+        .split_whitespace()
+        .skip_while(|word| !word.trim_matches(['"', '\'']).ends_with(program))
+        .skip(1)
+        .filter(|word| !word.starts_with('-'));
+    front
+        .split_whitespace()
+        .all(|part| words.next().is_some_and(|w| w.trim_matches(['"', '\'']) == part))
+}

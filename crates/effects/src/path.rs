@@ -1,0 +1,354 @@
+//! Paths: from words to absolute, normalised targets, lexical and resolved.
+//!
+//! The lexical path is what the text says after `~`, `.` and `..`; the resolved path is where the
+//! links lead. Rules look at both, since either alone can be used to hide. Refused here: touching a
+//! file system other than through [`FileSystem`], and paths over the cap.
+
+use std::fmt;
+
+use crate::files::{Entry, FileSystem};
+use crate::glob::PathGlob;
+use crate::limits::{LINKS_MAX, PATH_BYTES_MAX};
+use crate::mark;
+
+/// A path that a call acts on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PathTarget {
+    marked: Box<str>,
+    resolved: Option<Box<str>>,
+    tree: bool,
+}
+
+/// Whether a glob speaks of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cover {
+    /// The glob names the path itself, or may.
+    Itself,
+    /// The glob may name the path, depending on a value that is only known when it runs. The same
+    /// effect is there as an `unknown` as well.
+    Possibly,
+    /// The glob names something below the folder that the call acts on as a whole.
+    Below,
+    /// It does not.
+    No,
+}
+
+/// Whether a target lies within a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// Both forms lie strictly below the folder.
+    Below,
+    /// The target is the folder itself.
+    Root,
+    /// At least one form lies outside.
+    Outside,
+    /// It depends on a value that is only known when it runs.
+    Maybe,
+}
+
+/// Folders whose content is made by tools and can be made again. A glob that floats (`**/x`) does not
+/// speak of what may lie in one of these.
+const DERIVED: &[&str] = &[
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+    "out",
+    "__pycache__",
+    ".venv",
+    "venv",
+    ".tox",
+    ".nox",
+    ".cache",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    "coverage",
+    "htmlcov",
+    ".nyc_output",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".parcel-cache",
+    ".gradle",
+    "DerivedData",
+    "Pods",
+    "vendor",
+    "tmp",
+    "_build",
+    "deps",
+    "bin",
+    "obj",
+    "cmake-build-debug",
+    "site-packages",
+    ".terraform",
+    ".eggs",
+    "storybook-static",
+    ".svelte-kit",
+    ".angular",
+    ".dart_tool",
+    "zig-cache",
+    "zig-out",
+    ".stack-work",
+    "dist-newstyle",
+    "elm-stuff",
+];
+
+impl PathTarget {
+    pub(crate) fn new(marked: String, resolved: Option<String>, tree: bool) -> Self {
+        let resolved = resolved.filter(|r| **r != *marked).map(Into::into);
+        Self { marked: marked.into(), resolved, tree }
+    }
+
+    /// The path as the text says it, for people: marks are shown as `*`, `**`, `<unknown>`.
+    pub fn lexical(&self) -> String {
+        mark::shown(&self.marked)
+    }
+
+    /// The path where the links lead, if that is another one.
+    pub fn resolved(&self) -> Option<&str> {
+        self.resolved.as_deref()
+    }
+
+    /// Whether the call acts on everything below the path as well.
+    pub fn is_tree(&self) -> bool {
+        self.tree
+    }
+
+    pub(crate) fn marked(&self) -> &str {
+        &self.marked
+    }
+
+    /// Whether the path, in either form, is `folder` or lies below it.
+    pub fn within_or_is(&self, folder: &str) -> bool {
+        let inside = |path: &str| matches!(within(path, folder), Within::Below | Within::Root);
+        inside(&self.marked) || self.resolved.as_deref().is_some_and(inside)
+    }
+
+    /// Whether a part of the path is only known when it runs.
+    pub fn is_partly_unknown(&self) -> bool {
+        mark::has_void(&self.marked)
+    }
+
+    /// Whether the path is a single literal one, without globs or unknown parts.
+    pub fn is_literal(&self) -> bool {
+        !mark::has_mark(&self.marked)
+    }
+
+    /// Whether `glob` speaks of this target: of the path in either form, or of something below it.
+    pub fn cover(&self, glob: &PathGlob) -> Cover {
+        // An unknown part is an `unknown` effect of its own; here it stands for one component, or a
+        // rule about test files would refuse every write to a computed name.
+        let narrowed: String;
+        let marked: &str = if mark::has_void(&self.marked) {
+            narrowed = self.marked.replace([mark::VOID, mark::REMOTE, mark::SECRET], "\u{E003}");
+            &narrowed
+        } else {
+            &self.marked
+        };
+        let forms = [Some(marked), self.resolved.as_deref()];
+        if forms.iter().flatten().any(|form| glob.meets(form, false)) {
+            return if mark::has_void(&self.marked) { Cover::Possibly } else { Cover::Itself };
+        }
+        if self.tree {
+            for form in forms.iter().flatten() {
+                if !glob.meets(form, true) {
+                    continue;
+                }
+                let name = form.rsplit('/').next().unwrap_or_default();
+                if glob.is_anchored() || !DERIVED.contains(&name) {
+                    return Cover::Below;
+                }
+            }
+        }
+        Cover::No
+    }
+
+    /// Like [`PathTarget::cover`] for a test of whole paths instead of a glob; only literal forms are
+    /// tested, and nothing below them.
+    pub fn any_form(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        (self.is_literal() && test(&self.marked)) || self.resolved.as_deref().is_some_and(test)
+    }
+
+    /// Whether the target lies in `folder`, an absolute normalised path.
+    pub fn within(&self, folder: &str) -> Within {
+        let lexical = within(&self.marked, folder);
+        match self.resolved.as_deref().map(|path| within(path, folder)) {
+            None => lexical,
+            Some(resolved) if resolved == lexical => lexical,
+            Some(Within::Outside) => Within::Outside,
+            Some(Within::Maybe) => Within::Maybe,
+            Some(Within::Root | Within::Below) if lexical == Within::Outside => Within::Outside,
+            Some(Within::Root) => Within::Root,
+            Some(Within::Below) => lexical,
+        }
+    }
+
+    /// Whether the call acts on `path` (absolute, normalised): the target is it, stands for it, or is
+    /// a folder above it that is acted on as a whole.
+    pub fn touches(&self, path: &str) -> bool {
+        let glob = PathGlob::literal(path);
+        // With a whole tree: the target's steps followed by anything.
+        let forms = [Some(&*self.marked), self.resolved.as_deref()];
+        forms.iter().flatten().any(|form| glob.meets(form, self.tree))
+    }
+}
+
+impl fmt::Display for PathTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lexical())?;
+        if self.tree {
+            f.write_str(" and all below")?;
+        }
+        if let Some(resolved) = &self.resolved {
+            write!(f, " (that is {resolved})")?;
+        }
+        Ok(())
+    }
+}
+
+fn within(path: &str, folder: &str) -> Within {
+    let known = path.split(mark::is_mark).next().unwrap_or_default();
+    let folder = folder.trim_end_matches('/');
+    if path == folder {
+        return Within::Root;
+    }
+    let below = path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    if mark::has_void(path) {
+        let decided =
+            !known.starts_with(folder) && !folder.starts_with(known.trim_end_matches('/'));
+        return if decided { Within::Outside } else { Within::Maybe };
+    }
+    if below { Within::Below } else { Within::Outside }
+}
+
+/// Whether `text` is absolute on some system: `/x`, `C:\x`, `\\server\x`.
+pub(crate) fn is_absolute(text: &str) -> bool {
+    text.starts_with('/') || has_drive(text) || text.starts_with("\\\\")
+}
+
+fn has_drive(text: &str) -> bool {
+    let mut chars = text.chars();
+    let drive = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    drive && chars.next() == Some(':') && matches!(chars.next(), Some('/' | '\\'))
+}
+
+/// Joins `text` to `base` and folds `.` and `..`; both may hold marks. `None` over the cap.
+pub(crate) fn normalise(base: &str, text: &str) -> Option<String> {
+    if base.len() + text.len() > PATH_BYTES_MAX {
+        return None;
+    }
+    let windows = has_drive(text) || text.starts_with("\\\\") || has_drive(base);
+    let slashed: String;
+    let text = if windows && text.contains('\\') {
+        slashed = text.replace('\\', "/");
+        &slashed
+    } else {
+        text
+    };
+    let mut out = String::with_capacity(base.len() + text.len() + 1);
+    let mut floor = 0;
+    if has_drive(text) {
+        floor = 2;
+        out.extend(text.chars().take(2).map(|c| c.to_ascii_uppercase()));
+        fold(&mut out, floor, text.get(3..).unwrap_or_default());
+    } else {
+        if has_drive(base) {
+            floor = 2;
+        }
+        if !text.starts_with('/') {
+            out.push_str(base.trim_end_matches('/'));
+        } else if floor == 2 {
+            out.push_str(base.get(..2).unwrap_or_default());
+        }
+        fold(&mut out, floor, text);
+    }
+    if out.len() == floor {
+        out.push('/');
+    }
+    Some(out)
+}
+
+fn fold(out: &mut String, floor: usize, text: &str) {
+    for component in text.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => {
+                let cut = out.rfind('/').unwrap_or(floor).max(floor);
+                out.truncate(cut);
+            }
+            component => {
+                out.push('/');
+                out.push_str(component);
+            }
+        }
+    }
+}
+
+/// Follows the links in `path` (absolute, normalised, no marks). `None` if nothing is known or a cap
+/// is hit; `lookups` counts down.
+pub(crate) fn resolve(files: &dyn FileSystem, path: &str, lookups: &mut u32) -> Option<String> {
+    let mut done = String::with_capacity(path.len());
+    let mut todo: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
+    let mut links = 0;
+    while let Some(component) = todo.pop() {
+        match component.as_str() {
+            "" | "." => continue,
+            ".." => {
+                let cut = done.rfind('/').unwrap_or(0);
+                done.truncate(cut);
+                continue;
+            }
+            _ => {}
+        }
+        done.push('/');
+        done.push_str(&component);
+        *lookups = lookups.checked_sub(1)?;
+        match files.look(&done) {
+            Entry::Link(text) => {
+                links += 1;
+                if links > LINKS_MAX || text.len() > PATH_BYTES_MAX || todo.len() > PATH_BYTES_MAX {
+                    return None;
+                }
+                let cut = if text.starts_with('/') { 0 } else { done.rfind('/').unwrap_or(0) };
+                done.truncate(cut);
+                todo.extend(text.rsplit('/').map(str::to_owned));
+            }
+            Entry::Absent => {
+                // Nothing below an absent path can be a link; `..` cannot be left in a normalised
+                // rest except from a link's text, which the loop above folds.
+                while let Some(rest) = todo.pop() {
+                    match rest.as_str() {
+                        "" | "." => {}
+                        ".." => {
+                            let cut = done.rfind('/').unwrap_or(0);
+                            done.truncate(cut);
+                        }
+                        rest => {
+                            done.push('/');
+                            done.push_str(rest);
+                        }
+                    }
+                }
+            }
+            Entry::File | Entry::Folder => {}
+        }
+    }
+    if done.is_empty() {
+        done.push('/');
+    }
+    Some(done)
+}
+
+/// The last component.
+pub(crate) fn base_name(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+/// Everything before the last component, or `/`.
+pub(crate) fn folder_of(path: &str) -> &str {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((folder, _)) => folder,
+    }
+}

@@ -1,0 +1,307 @@
+//! What projects run: make targets, package scripts, interpreters, schedules, services.
+//!
+//! A target's or script's text is read, within caps, and analysed like any other. Refused: treating
+//! what could not be read as harmless; it is an effect that says so.
+
+use std::rc::Rc;
+
+use crate::effect::{Reason, Verb};
+use crate::mark;
+use crate::path;
+use crate::program::code::language_of;
+use crate::program::invoke::{Running, shebang};
+use crate::program::table::Lang;
+use crate::run::Run;
+use crate::shell::builtins::is_input;
+use crate::shell::scope::Scope;
+
+impl Run<'_> {
+    /// Runs a file in a language.
+    pub(crate) fn script_file(
+        &mut self,
+        scope: &Scope,
+        lang: Lang,
+        file: &str,
+        args: Vec<String>,
+        stdin: &str,
+    ) -> String {
+        if is_input(file) {
+            return self.run_script_text(scope, lang, stdin, args, "");
+        }
+        self.path(scope, Verb::Reads, file, false);
+        match self.content(scope, file) {
+            Some(text) => {
+                let lang = shebang(&text).filter(|_| lang == Lang::Other).unwrap_or(lang);
+                self.run_script_text(scope, lang, &text, args, stdin)
+            }
+            None => {
+                self.unknown_script(scope, file, lang);
+                mark::VOID.to_string()
+            }
+        }
+    }
+
+    pub(crate) fn run_script_text(
+        &mut self,
+        scope: &Scope,
+        lang: Lang,
+        text: &str,
+        args: Vec<String>,
+        stdin: &str,
+    ) -> String {
+        if lang == Lang::Shell {
+            let mut inner = scope.clone();
+            inner.args = Some(Rc::new(args));
+            return self.run_text(&mut inner, text, stdin);
+        }
+        self.code(scope, lang, text);
+        mark::VOID.to_string()
+    }
+
+    /// A script whose text is not known: one of the project, or one that nobody can know.
+    pub(crate) fn unknown_script(&mut self, scope: &Scope, file: &str, lang: Lang) {
+        let _ = lang;
+        let at = path::normalise(&scope.cwd, file).unwrap_or_default();
+        let temporary =
+            at.starts_with("/tmp/") || at.starts_with("/dev/shm/") || at.starts_with("/var/tmp/");
+        if file.starts_with("/dev/fd/") || (mark::has_void(file) && !file.contains('/')) {
+            self.unknown(Verb::Runs, Reason::RunText);
+        } else if mark::has_void(file) || temporary {
+            self.unknown(Verb::Runs, Reason::Script);
+        } else {
+            self.unknown(Verb::Does, Reason::Script);
+        }
+    }
+
+    pub(crate) fn make(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+        self.unknown(Verb::Does, Reason::ProjectCode);
+        for word in &running.args.positionals {
+            if let Some((name, value)) = word.split_once('=') {
+                if name == "SHELL" {
+                    self.unknown(Verb::Runs, Reason::Environment);
+                }
+                if value.starts_with('!') || value.contains("$(shell") {
+                    self.unknown(Verb::Runs, Reason::RunText);
+                }
+            }
+        }
+        for (name, value) in &running.args.options {
+            if name == "--eval" {
+                let text = value.clone().unwrap_or_default();
+                self.unknown(Verb::Runs, Reason::RunText);
+                let _ = text;
+            }
+        }
+        let named = running.args.value("-f").map(str::to_owned);
+        let text = match named {
+            Some(file) if file == "-" => Some(running.stdin.to_owned()),
+            Some(file) => self.content(scope, &file),
+            None => {
+                let names = ["GNUmakefile", "makefile", "Makefile"];
+                names.iter().find_map(|name| self.content(scope, name))
+            }
+        }?;
+        let goals: Vec<&String> =
+            running.args.positionals.iter().filter(|word| !word.contains('=')).collect();
+        for recipe in recipes(&text, &goals) {
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, &recipe, "");
+        }
+        None
+    }
+
+    /// `npm run NAME` and its like: the script of `package.json`, with those before and after it.
+    pub(crate) fn package_script(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        self.unknown(Verb::Does, Reason::ProjectCode);
+        let text = self.content(scope, "package.json")?;
+        let package: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let scripts = package.get("scripts")?;
+        let sub = running.args.sub.as_str();
+        let name = match sub {
+            "run" | "run-script" => running.args.positionals.first()?.clone(),
+            "t" | "test" => "test".to_owned(),
+            "" => running.args.positionals.first()?.clone(),
+            "i" | "ci" | "add" | "install" => "install".to_owned(),
+            sub => sub.to_owned(),
+        };
+        for name in [format!("pre{name}"), name.clone(), format!("post{name}")] {
+            if let Some(text) = scripts.get(&name).and_then(|text| text.as_str()) {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, text, "");
+            }
+        }
+        None
+    }
+
+    /// `python`, `node` and their like: an option's text, a file, or standard input.
+    pub(crate) fn interpreter(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        let lang = running.args.record.and_then(|record| record.lang).unwrap_or(Lang::Other);
+        let carried = running
+            .args
+            .values
+            .iter()
+            .any(|(role, _)| matches!(role, crate::program::table::Role::Code(_)));
+        if carried {
+            if matches!(lang, Lang::Perl | Lang::Ruby) {
+                let in_place = running.args.has("-i");
+                for file in &running.args.positionals {
+                    let verb = if in_place { Verb::Writes } else { Verb::Reads };
+                    self.path(scope, verb, file, false);
+                }
+            }
+            return None;
+        }
+        if let Some(module) = running.args.value("-m") {
+            return self.python_module(scope, module, &running.args.positionals);
+        }
+        match running.args.positionals.first() {
+            Some(file) if file != "-" => {
+                let lang = language_of(file).unwrap_or(lang);
+                let args = running.args.positionals.get(1..).unwrap_or_default().to_vec();
+                let name = path::base_name(file).to_owned();
+                let known = self.ctx.programs.get(&name).is_some();
+                self.script_file(scope, lang, file, args.clone(), running.stdin);
+                // `python manage.py flush`, `php artisan ..`: a script that the table knows.
+                if known {
+                    let argv = std::iter::once(name).chain(args).collect();
+                    self.invoke_apart(scope, argv, running.stdin);
+                }
+            }
+            _ if running.stdin.is_empty() => {}
+            _ => self.code(scope, lang, running.stdin),
+        }
+        None
+    }
+
+    fn python_module(&mut self, scope: &Scope, module: &str, rest: &[String]) -> Option<String> {
+        let name = match module {
+            "pip" | "pytest" | "black" | "mypy" | "ruff" | "twine" | "poetry" | "uv" | "flake8"
+            | "isort" | "coverage" | "tox" | "nox" | "awscli" => module,
+            "http.server" => {
+                self.thing(Verb::Listens, "port");
+                return None;
+            }
+            "base64" | "json.tool" | "this" | "timeit" | "venv" | "zipfile" | "tarfile"
+            | "calendar" => {
+                return None;
+            }
+            _ => {
+                self.unknown(Verb::Does, Reason::ProjectCode);
+                return None;
+            }
+        };
+        let argv = std::iter::once(name.to_owned()).chain(rest.iter().cloned()).collect();
+        Some(self.invoke_apart(scope, argv, ""))
+    }
+
+    pub(crate) fn crontab(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+        let args = running.args;
+        if args.has("-l") {
+            return Some(mark::VOID.to_string());
+        }
+        if args.has("-r") {
+            self.thing(Verb::Destroys, "crontab");
+            return None;
+        }
+        self.thing(Verb::Persists, "cron");
+        let text = match args.positionals.first() {
+            Some(file) if file != "-" => {
+                self.path(scope, Verb::Reads, file, false);
+                self.content(scope, file)?
+            }
+            _ => running.stdin.to_owned(),
+        };
+        for line in text.lines().take(64) {
+            let command: Vec<&str> = if line.starts_with('@') {
+                line.split_whitespace().skip(1).collect()
+            } else {
+                line.split_whitespace().skip(5).collect()
+            };
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, &command.join(" "), "");
+        }
+        None
+    }
+
+    pub(crate) fn systemctl(&mut self, running: &Running<'_, '_>) -> Option<String> {
+        const VITAL: &[&str] = &[
+            "ssh",
+            "firewalld",
+            "ufw",
+            "auditd",
+            "network",
+            "systemd-",
+            "dbus",
+            "iptables",
+            "nftables",
+            "NetworkManager",
+            "apparmor",
+            "fail2ban",
+            "tollgate",
+            "rsyslog",
+        ];
+        let stops =
+            matches!(running.args.sub.as_str(), "stop" | "disable" | "mask" | "kill" | "isolate");
+        let vital = running
+            .args
+            .positionals
+            .iter()
+            .any(|unit| VITAL.iter().any(|name| unit.starts_with(name)));
+        if stops && vital {
+            self.thing(Verb::Destroys, "system");
+        }
+        None
+    }
+}
+
+/// The recipes of the goals and of what they depend on, a few levels down. Without goals, of the first
+/// target.
+fn recipes(text: &str, goals: &[&String]) -> Vec<String> {
+    let mut rules: Vec<(Vec<&str>, Vec<&str>, Vec<String>)> = Vec::new();
+    for line in text.lines().take(4096) {
+        if let Some(recipe) = line.strip_prefix('\t') {
+            if let Some((_, _, lines)) = rules.last_mut() {
+                let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']);
+                lines.push(recipe.replace("$$", "$").replace("$(MAKE)", "make"));
+            }
+            continue;
+        }
+        let Some((targets, needs)) = line.split_once(':') else { continue };
+        if line.starts_with(['#', '.', ' ']) || needs.starts_with('=') || targets.contains('=') {
+            continue;
+        }
+        let needs = needs.split('#').next().unwrap_or_default();
+        rules.push((
+            targets.split_whitespace().collect(),
+            needs.split_whitespace().collect(),
+            Vec::new(),
+        ));
+    }
+    let mut todo: Vec<&str> = goals.iter().map(|goal| goal.as_str()).collect();
+    if todo.is_empty() {
+        todo.extend(rules.first().and_then(|(targets, _, _)| targets.first()));
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    let mut out = Vec::new();
+    while let Some(goal) = todo.pop() {
+        if seen.contains(&goal) || seen.len() > 64 {
+            continue;
+        }
+        seen.push(goal);
+        for (targets, needs, lines) in &rules {
+            if targets.contains(&goal) {
+                todo.extend(needs);
+                out.push(lines.join("\n"));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,229 @@
+//! Git: configuration that runs programs, pushes that rewrite, checkouts that throw work away.
+//!
+//! Refused: reading a repository. Aliases and hooks are what they are there; a sub-command that the
+//! table does not know is an alias, and so unknown.
+
+use crate::effect::{Reason, Verb};
+use crate::mark;
+use crate::program::invoke::Running;
+use crate::run::Run;
+use crate::shell::scope::Scope;
+
+const SHARED: &[&str] = &[
+    "main",
+    "master",
+    "trunk",
+    "develop",
+    "dev",
+    "release",
+    "production",
+    "prod",
+    "staging",
+    "stable",
+    "next",
+];
+
+impl Run<'_> {
+    pub(crate) fn git(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+        for (name, value) in &running.args.options {
+            match (name.as_str(), value) {
+                ("-c", Some(setting)) => {
+                    let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+                    self.git_setting(scope, key, value);
+                }
+                ("--exec-path", Some(_)) => self.unknown(Verb::Runs, Reason::GitConfig),
+                ("--upload-pack" | "--receive-pack", Some(command)) => {
+                    let mut inner = scope.clone();
+                    self.run_text(&mut inner, command, "");
+                }
+                _ => {}
+            }
+        }
+        let helper = |word: &String| word.starts_with("ext::") || word.contains("--upload-pack=");
+        if running.argv.iter().any(helper) {
+            self.unknown(Verb::Runs, Reason::RunText);
+        }
+        if running.args.unknown_sub {
+            if mark::has_mark(running.args.positionals.first().map_or("", |p| p.as_str())) {
+                self.unknown(Verb::Runs, Reason::ProgramName);
+            } else {
+                self.unknown(Verb::Does, Reason::GitConfig);
+            }
+        }
+        None
+    }
+
+    /// A setting that makes git run something, or go somewhere else.
+    fn git_setting(&mut self, scope: &Scope, key: &str, value: &str) {
+        let key = key.to_ascii_lowercase();
+        let last = key.rsplit('.').next().unwrap_or_default();
+        if key.starts_with("alias.") {
+            if let Some(text) = value.strip_prefix('!') {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, text, "");
+            }
+            return;
+        }
+        let runs = matches!(
+            key.as_str(),
+            "core.sshcommand"
+                | "core.fsmonitor"
+                | "core.pager"
+                | "core.editor"
+                | "core.askpass"
+                | "core.gitproxy"
+                | "sequence.editor"
+                | "diff.external"
+                | "credential.helper"
+                | "gpg.program"
+                | "interactive.difffilter"
+                | "uploadpack.packobjectshook"
+        ) || matches!(
+            last,
+            "textconv" | "clean" | "smudge" | "process" | "cmd" | "driver" | "helper"
+        ) || key.starts_with("pager.");
+        if runs {
+            let text = value.trim_start_matches('!');
+            let plain = matches!(
+                text,
+                "" | "true"
+                    | "false"
+                    | "cat"
+                    | "less"
+                    | "vim"
+                    | "nano"
+                    | "store"
+                    | "cache"
+                    | "vi"
+                    | "osxkeychain"
+                    | "manager"
+                    | "delta"
+                    | "code --wait"
+                    | "emacs"
+                    | "less -R"
+                    | "manager-core"
+                    | "gpg"
+                    | "gpg2"
+            ) || text.starts_with("cache ");
+            if !plain {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, text, "");
+                self.thing(Verb::Persists, "git-config");
+            }
+        }
+        if key == "core.hookspath" && !matches!(value, ".husky" | ".githooks" | ".husky/_" | "") {
+            self.unknown(Verb::Runs, Reason::GitConfig);
+            self.thing(Verb::Persists, "git-hooks");
+        } else if key.starts_with("url.") || key == "protocol.ext.allow" || key == "include.path" {
+            self.thing(Verb::Persists, "git-config");
+        } else if key == "http.sslverify" && value == "false" {
+            self.thing(Verb::Escalates, "tls-checks");
+        }
+    }
+
+    pub(crate) fn git_config(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        self.git(scope, running);
+        let mut words = running.args.positionals.iter().map(String::as_str);
+        let mut key = words.next().unwrap_or_default();
+        if matches!(key, "set" | "get" | "unset" | "list") {
+            key = words.next().unwrap_or_default();
+        }
+        let Some(value) = words.next() else { return Some(mark::WORD.to_string()) };
+        self.git_setting(scope, key, value);
+        let place = if running.args.has("--global") {
+            format!("{}/.gitconfig", self.home())
+        } else if running.args.has("--system") {
+            "/etc/gitconfig".to_owned()
+        } else {
+            return None;
+        };
+        let harmless = [
+            "user.",
+            "init.",
+            "color.",
+            "pull.",
+            "push.",
+            "safe.",
+            "fetch.",
+            "rebase.",
+            "merge.",
+            "alias.",
+            "core.autocrlf",
+            "core.editor",
+            "core.excludesfile",
+            "credential.helper",
+            "commit.",
+            "advice.",
+            "branch.",
+            "rerere.",
+            "diff.",
+            "http.postbuffer",
+            "submodule.",
+            "lfs.",
+        ];
+        let key = key.to_ascii_lowercase();
+        if !harmless.iter().any(|front| key.starts_with(front)) {
+            self.path(scope, Verb::Writes, &place, false);
+        }
+        None
+    }
+
+    pub(crate) fn git_push(&mut self, running: &Running<'_, '_>) -> Option<String> {
+        let args = running.args;
+        let scope = Scope::new("/");
+        self.git(&scope, running);
+        let remote = args.positionals.first().map_or("", |p| p.as_str());
+        if remote.contains("://") || remote.contains('@') {
+            self.host(&remote.replacen(':', "/", usize::from(!remote.contains("://"))));
+        }
+        let refs = args.positionals.get(1..).unwrap_or_default();
+        let short = |reference: &String| -> String {
+            let name = reference.trim_start_matches('+');
+            let name = name.rsplit(':').next().unwrap_or_default();
+            name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
+        };
+        let shared = refs.iter().map(short).any(|name| {
+            let first = name.split('/').next().unwrap_or_default();
+            SHARED.contains(&name.as_str()) || first == "release" || mark::has_void(&name)
+        });
+        let plus = refs.iter().any(|reference| reference.starts_with('+'));
+        let deletes =
+            args.has("--delete") || refs.iter().any(|r| r.starts_with(':') && r.len() > 1);
+        if args.has("--mirror") || args.has("--prune") {
+            self.thing(Verb::Destroys, "shared-history");
+        } else if args.has("--force") || plus {
+            let everything = args.has("--all") || args.has("--tags");
+            let thing = if shared || everything { "shared-history" } else { "history" };
+            self.thing(Verb::Destroys, thing);
+        } else if args.has("--force-with-lease") && shared {
+            self.thing(Verb::Destroys, "shared-history");
+        }
+        if deletes {
+            self.thing(Verb::Destroys, if shared { "shared-history" } else { "remote-branch" });
+        }
+        self.thing(Verb::Publishes, "git-remote");
+        None
+    }
+
+    /// `git checkout` and `git switch`: a branch is harmless, paths lose what was not committed.
+    pub(crate) fn git_checkout(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        self.git(scope, running);
+        let args = running.args;
+        let after = running.argv.iter().skip_while(|word| *word != "--").nth(1);
+        let dot = args.positionals.iter().any(|word| word == "." || word == "./" || word == ":/");
+        let creates = args.has("-b") || args.has("-B") || args.has("--orphan") || args.has("-c");
+        let many = args.positionals.len() > 1 && !creates && !args.has("--track");
+        if (after.is_some() || dot || args.has("-f") || many) && !args.has("-p") {
+            self.thing(Verb::Destroys, "work");
+        }
+        None
+    }
+}

@@ -1,0 +1,246 @@
+//! Roles and acts: what the table's words do to paths, hosts and texts.
+//!
+//! Refused: meaning that depends on one program; that is a handler's.
+
+use crate::effect::{Reason, Target, Verb};
+use crate::files::Entry;
+use crate::mark;
+use crate::net;
+use crate::path;
+use crate::program::invoke::Running;
+use crate::program::table::{Act, Role};
+use crate::run::Run;
+use crate::shell::scope::Scope;
+
+impl Run<'_> {
+    pub(crate) fn acts(&mut self, scope: &Scope, running: &Running<'_, '_>) {
+        let unguarded = running.args.acts_on(&Act::Unguarded);
+        for act in &running.args.acts {
+            match act {
+                Act::Thing(verb, thing) => self.thing(*verb, thing),
+                Act::Path(verb, path) => {
+                    let home = self.home();
+                    let path = match path.strip_prefix("~") {
+                        Some(rest) => format!("{home}{rest}"),
+                        None => path.to_string(),
+                    };
+                    self.path(scope, *verb, &path, *verb == Verb::Deletes);
+                }
+                Act::Host(host) => self.host(host),
+                Act::Listens => self.thing(Verb::Listens, "port"),
+                Act::SendsInput => self.thing(Verb::Sends, "input"),
+                Act::Environment => self.environment(),
+                Act::ProjectCode => self.unknown(Verb::Does, Reason::ProjectCode),
+                Act::Opaque => self.unknown(Verb::Does, Reason::Program),
+                Act::Hidden => self.unknown(Verb::Runs, Reason::RunText),
+                Act::Agent if running.args.acts_on(&Act::NoAgent) => {}
+                Act::Agent => {
+                    let target = Target::Agent { name: running.name.into(), unguarded };
+                    self.out.add(Verb::Runs, target, &self.piece);
+                }
+                Act::Unguarded
+                | Act::Tree
+                | Act::Nothing
+                | Act::InPlace
+                | Act::DeletesArgs
+                | Act::ReadsArgs
+                | Act::NoAgent => {}
+            }
+        }
+        if unguarded && !running.args.acts_on(&Act::Agent) {
+            let target = Target::Agent { name: running.name.into(), unguarded };
+            self.out.add(Verb::Runs, target, &self.piece);
+        }
+    }
+
+    pub(crate) fn roles(&mut self, scope: &Scope, running: &Running<'_, '_>, rest_has_run: bool) {
+        let args = running.args;
+        let tree = args.acts_on(&Act::Tree);
+        for (role, value) in &args.values {
+            self.role(scope, running, *role, value, tree);
+        }
+        if rest_has_run {
+            return;
+        }
+        if let Some(nested) = &args.nested {
+            self.invoke_apart(scope, nested.clone(), running.stdin);
+        }
+        if let Some(rest) = &args.shell_rest {
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, &rest.join(" "), running.stdin);
+        }
+    }
+
+    fn role(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+        role: Role,
+        value: &str,
+        tree: bool,
+    ) {
+        match role {
+            Role::Skip | Role::Folder | Role::Argv | Role::ShellRest => {}
+            Role::Read => self.path(scope, Verb::Reads, value, tree),
+            Role::Write => self.path(scope, Verb::Writes, value, false),
+            Role::Tree => self.path(scope, Verb::Writes, value, true),
+            Role::Delete => self.path(scope, Verb::Deletes, value, tree),
+            Role::DeleteTree => self.path(scope, Verb::Deletes, value, true),
+            Role::Move => {
+                self.path(scope, Verb::Deletes, value, true);
+                self.path(scope, Verb::Reads, value, true);
+            }
+            Role::Into => self.place_into(scope, running, value, tree),
+            Role::Host | Role::Url => self.host(value),
+            Role::Send => self.send_file(scope, value),
+            Role::Data => self.send_data(scope, value),
+            Role::Remote => match net::remote_host(value) {
+                Some(host) => self.host(host),
+                None => {
+                    self.path(scope, Verb::Reads, value, tree);
+                    let sends = running.args.values.iter().any(|(role, value)| {
+                        *role == Role::RemoteInto && net::remote_host(value).is_some()
+                    });
+                    if sends {
+                        self.path(scope, Verb::Sends, value, tree);
+                    }
+                }
+            },
+            Role::RemoteInto => match net::remote_host(value) {
+                Some(host) => self.host(host),
+                None => self.place_into(scope, running, value, tree),
+            },
+            Role::Code(lang) => self.code(scope, lang, value),
+            Role::Script(lang) => {
+                let words = running.args.positionals.iter().skip_while(|word| *word != value);
+                let args = words.skip(1).cloned().collect();
+                self.script_file(scope, lang, value, args, running.stdin);
+            }
+            Role::Sql => self.sql(value),
+            Role::SqlFile => {
+                self.path(scope, Verb::Reads, value, false);
+                if let Some(text) = self.content(scope, value) {
+                    self.sql(&text);
+                }
+            }
+            Role::Assign => {
+                if let Some((name, value)) = value.split_once('=') {
+                    self.environment_variable(scope, name, value);
+                }
+            }
+            Role::Shell | Role::Program => {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, value, "");
+            }
+            Role::Mount => self.mount(scope, value),
+            Role::Method if value.eq_ignore_ascii_case("DELETE") => {
+                self.thing(Verb::Destroys, "remote-object");
+            }
+            Role::Method => {}
+        }
+    }
+
+    fn send_file(&mut self, scope: &Scope, value: &str) {
+        if value == "-" || value == "." {
+            self.thing(Verb::Sends, "input");
+            return;
+        }
+        self.path(scope, Verb::Reads, value, false);
+        self.path(scope, Verb::Sends, value, false);
+    }
+
+    fn send_data(&mut self, scope: &Scope, value: &str) {
+        // `name=@file`, `@file`, `name=<file`, `name@file`.
+        let file = value.split_once('@').filter(|(front, _)| {
+            front.is_empty() || front.ends_with('=') || !front.contains([' ', '.', '{', '"'])
+        });
+        let file = file.map(|(_, file)| file).or_else(|| value.split_once("=<").map(|(_, f)| f));
+        match file {
+            Some(file) => {
+                let file = file.split(';').next().unwrap_or_default();
+                self.send_file(scope, file);
+            }
+            // A secret variable is told by itself.
+            None if value.contains([mark::VOID, mark::REMOTE]) => {
+                self.thing(Verb::Sends, "computed");
+            }
+            None => {}
+        }
+    }
+
+    /// The place that files are copied or moved to.
+    fn place_into(&mut self, scope: &Scope, running: &Running<'_, '_>, into: &str, tree: bool) {
+        let sources: Vec<&String> = running
+            .args
+            .values
+            .iter()
+            .filter(|(role, _)| matches!(role, Role::Read | Role::Move | Role::Remote))
+            .map(|(_, value)| value)
+            .collect();
+        let is_folder = into.ends_with('/') || sources.len() > 1 || into == "." || {
+            self.ctx.files.is_present()
+                && !mark::has_mark(into)
+                && path::normalise(&scope.cwd, into)
+                    .is_some_and(|at| self.ctx.files.look(&at) == Entry::Folder)
+        };
+        let moved = running.args.values.iter().any(|(role, _)| *role == Role::Move);
+        if !is_folder {
+            self.path(scope, Verb::Writes, into, tree || moved);
+        }
+        if is_folder || !self.ctx.files.is_present() {
+            for source in sources.iter().take(64) {
+                let name = path::base_name(source);
+                // Whatever the name is, it has no slash.
+                let word = mark::WORD.to_string();
+                let name = if mark::has_void(name) { &word } else { name };
+                if !name.is_empty() && name != "." && name != ".." {
+                    let inside = format!("{}/{name}", into.trim_end_matches('/'));
+                    self.path(scope, Verb::Writes, &inside, tree);
+                } else if tree {
+                    self.path(scope, Verb::Writes, into, true);
+                }
+            }
+        }
+        if matches!(running.name, "ln" | "gln")
+            && let [only] = sources.as_slice()
+        {
+            self.linked(scope, into, only, is_folder);
+        }
+        // What was known of a single source is known of its copy.
+        if let [only] = sources.as_slice()
+            && let Some(text) = self.content(scope, only)
+            && !is_folder
+        {
+            self.wrote(scope, into, &text, false);
+        }
+    }
+
+    /// `-v host:container[:ro]`.
+    fn mount(&mut self, scope: &Scope, value: &str) {
+        let mut source = None;
+        let mut read_only = value.ends_with(":ro");
+        if value.contains("source=") || value.contains("src=") {
+            for field in value.split(',') {
+                match field.split_once('=') {
+                    Some(("source" | "src", path)) => source = Some(path),
+                    _ if field == "readonly" || field == "ro" => read_only = true,
+                    _ => {}
+                }
+            }
+        } else if let Some((host, _)) = value.split_once(':') {
+            source = Some(host);
+        }
+        let Some(source) = source else { return };
+        let is_path = source.starts_with(['/', '.', '~']) || mark::has_mark(source);
+        if !is_path {
+            return;
+        }
+        if source.ends_with("docker.sock") || source == "/" || source.starts_with("/etc") {
+            self.thing(Verb::Escalates, "host-from-container");
+        }
+        let verb = if read_only { Verb::Reads } else { Verb::Does };
+        if verb == Verb::Reads {
+            self.path(scope, Verb::Reads, source, false);
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! The program table: what the arguments of known programs mean, as data.
+//!
+//! The built-in table is `data/programs.txt`; a policy may add lines in the same format. Only the
+//! names are indexed at start; a program's lines are read when it is first met, since a hook process
+//! lives for a millisecond. The format is described at the top of the data file. Refused: an entry
+//! that does not parse (an error with its line), and code per program where data will do.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
+
+use crate::effect::Verb;
+use crate::program::words;
+
+/// Room for the names of the built-in table.
+const NAMES_EXPECTED: usize = 3_000;
+
+const BUILT_IN: &str = include_str!("../../data/programs.txt");
+
+/// Why a line of a program table is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The line has no ` = ` between the names and what they mean.
+    #[error("line {line}: no ` = ` in `{text}`")]
+    NoEquals {
+        /// Counted from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// A token is not known.
+    #[error("line {line}: `{token}` is not known")]
+    Token {
+        /// Counted from 1.
+        line: usize,
+        /// The token.
+        token: String,
+    },
+}
+
+/// What the value of an option or argument is to the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Skip,
+    Read,
+    Write,
+    /// Writes a whole folder.
+    Tree,
+    Delete,
+    /// Deletes with everything below.
+    DeleteTree,
+    /// Read and then gone.
+    Move,
+    /// The place that reads, moves go to.
+    Into,
+    Host,
+    /// An address that is contacted.
+    Url,
+    /// A file whose content goes to a host.
+    Send,
+    /// Curl's data: `@file` is sent, anything else stands for itself.
+    Data,
+    /// `host:path` or a path that is read and sent.
+    Remote,
+    /// `host:path` or a path that is written.
+    RemoteInto,
+    /// A shell text.
+    Shell,
+    /// From here on the arguments are a command of their own.
+    Argv,
+    /// The arguments from here on are joined to one shell text.
+    ShellRest,
+    /// A program text in a language.
+    Code(Lang),
+    /// A file that is run in a language.
+    Script(Lang),
+    /// The folder the rest happens in.
+    Folder,
+    Sql,
+    /// A file of SQL.
+    SqlFile,
+    /// `NAME=value`.
+    Assign,
+    /// A program's name that is run.
+    Program,
+    /// `read:write` as in docker's `-v`.
+    Mount,
+    /// An HTTP method.
+    Method,
+}
+
+/// Languages whose one-liners are looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lang {
+    Shell,
+    Python,
+    Node,
+    Perl,
+    Ruby,
+    Php,
+    Lua,
+    Awk,
+    Sed,
+    Powershell,
+    Cmd,
+    /// Commands of vi and its like.
+    Editor,
+    Other,
+}
+
+/// What follows from a flag, or from the program as such.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// An effect on a named thing.
+    Thing(Verb, Box<str>),
+    /// An effect on a fixed path, relative to the folder.
+    Path(Verb, Box<str>),
+    /// Contacts a fixed host.
+    Host(Box<str>),
+    Listens,
+    /// Standard input goes to the host.
+    SendsInput,
+    /// The whole environment is shown.
+    Environment,
+    /// Runs code of the project.
+    ProjectCode,
+    /// Does what the table does not know.
+    Opaque,
+    /// A command that is only known when it runs.
+    Hidden,
+    /// An AI agent.
+    Agent,
+    /// An AI agent whose guards are off.
+    Unguarded,
+    /// A sub-command of an agent program that runs no agent.
+    NoAgent,
+    /// Paths count with all below.
+    Tree,
+    /// Nothing happens.
+    Nothing,
+    /// Positional arguments are written instead of read.
+    InPlace,
+    /// Positional arguments are deleted instead of read.
+    DeletesArgs,
+    /// Positional arguments are read instead of skipped.
+    ReadsArgs,
+}
+
+/// What a program prints, as far as it matters to what comes after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Out {
+    #[default]
+    Unknown,
+    /// One or more words without a slash.
+    Word,
+    /// The folder it is in.
+    Cwd,
+    /// The workspace's root.
+    Root,
+    /// Paths below the folder.
+    Below,
+    /// Paths below its path arguments.
+    BelowArgs,
+    /// A fresh temporary path.
+    Temp,
+    /// Text that sets up a shell.
+    Init,
+    /// Text from the network.
+    Remote,
+    /// What it reads: files or standard input.
+    Content,
+    /// A part of its standard input.
+    Input,
+    /// Its last argument's name.
+    Name,
+    /// Its last argument's folder.
+    FolderOf,
+    /// Its last argument, made absolute.
+    Absolute,
+    /// A program's path that was asked for.
+    Which,
+    Nothing,
+}
+
+/// Programs whose meaning needs code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handler {
+    Echo,
+    Printf,
+    Cat,
+    Env,
+    Xargs,
+    Find,
+    Ssh,
+    DockerRun,
+    Git,
+    GitConfig,
+    GitPush,
+    GitCheckout,
+    Tar,
+    Dd,
+    Curl,
+    Wget,
+    Make,
+    PackageScript,
+    Sed,
+    Crontab,
+    Kill,
+    Chmod,
+    Base64,
+    Netcat,
+    Shell,
+    Interpreter,
+    Parallel,
+    Grep,
+    Tr,
+    Rev,
+    HexDecode,
+    Decoded,
+    SqlShell,
+    RedisShell,
+    Systemctl,
+    Socat,
+    WindowsShell,
+    Tmux,
+    Openssl,
+    Sort,
+    Mkfifo,
+    Fd,
+    Printenv,
+    Tee,
+    EditorInput,
+}
+
+impl Handler {
+    /// Whether the handler itself runs the command that the arguments hold.
+    pub(crate) fn runs_the_rest(self) -> bool {
+        matches!(
+            self,
+            Self::Env | Self::Xargs | Self::Parallel | Self::Ssh | Self::DockerRun | Self::Fd
+        )
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choice {
+    pub(crate) names: Vec<Box<str>>,
+    pub(crate) role: Option<Role>,
+    pub(crate) acts: Vec<Act>,
+}
+
+/// What the table says about a program or one of its sub-commands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Record {
+    /// The sub-command words; empty for the program itself.
+    pub(crate) sub: Vec<Box<str>>,
+    pub(crate) options: Vec<Choice>,
+    pub(crate) front: Vec<Role>,
+    pub(crate) repeated: Option<Role>,
+    pub(crate) back: Vec<Role>,
+    pub(crate) acts: Vec<Act>,
+    pub(crate) handler: Option<Handler>,
+    pub(crate) lang: Option<Lang>,
+    pub(crate) out: Out,
+    /// Options are words of one dash (`-auto-approve`).
+    pub(crate) single: bool,
+    /// Options come first only.
+    pub(crate) posix: bool,
+    /// Unknown sub-commands are harmless.
+    pub(crate) open: bool,
+    /// Without any argument nothing happens.
+    pub(crate) bare: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    pub(crate) root: Record,
+    pub(crate) subs: Vec<Record>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    first: Cow<'static, str>,
+    /// Most names stand in one line only.
+    more: Vec<Cow<'static, str>>,
+    parsed: OnceLock<Box<Program>>,
+}
+
+impl Entry {
+    fn add(&mut self, line: Cow<'static, str>) {
+        if self.first.is_empty() {
+            self.first = line;
+        } else {
+            self.more.push(line);
+        }
+    }
+}
+
+/// FNV-1a: the index is built at every start of a short-lived process, from names of our own.
+#[derive(Debug, Clone, Copy)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+}
+
+/// What is known about programs: the built-in table and what a policy added.
+#[derive(Debug, Default)]
+pub struct Programs {
+    entries: HashMap<Cow<'static, str>, Entry, BuildHasherDefault<Fnv>>,
+}
+
+impl Programs {
+    /// The built-in table.
+    pub fn built_in() -> &'static Self {
+        static TABLE: OnceLock<Programs> = OnceLock::new();
+        TABLE.get_or_init(|| {
+            let mut programs = Self::default();
+            programs.entries.reserve(NAMES_EXPECTED);
+            for line in logical_lines(BUILT_IN) {
+                programs.index(Cow::Borrowed(line.1));
+            }
+            programs
+        })
+    }
+
+    /// The built-in table with further lines in the same format. A program named again gets the new
+    /// lines beside the old ones; the same sub-command is replaced.
+    ///
+    /// # Errors
+    /// [`TableError`] for the first line that is not understood.
+    pub fn with(text: &str) -> Result<Self, TableError> {
+        let mut programs = Self::default();
+        for (_, line) in logical_lines(BUILT_IN) {
+            programs.index(Cow::Borrowed(line));
+        }
+        for (number, line) in logical_lines(text) {
+            check(number, line)?;
+            programs.index(Cow::Owned(line.to_owned()));
+        }
+        Ok(programs)
+    }
+
+    /// How many names are known.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Reads every built-in line.
+    ///
+    /// # Errors
+    /// [`TableError`] for the first line that is not understood.
+    pub fn check_built_in() -> Result<usize, TableError> {
+        let mut count = 0;
+        for (number, line) in logical_lines(BUILT_IN) {
+            check(number, line)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn index(&mut self, line: Cow<'static, str>) {
+        match line {
+            Cow::Borrowed(line) => {
+                for name in names_of(line) {
+                    let entry = self.entries.entry(Cow::Borrowed(name)).or_default();
+                    entry.add(Cow::Borrowed(line));
+                }
+            }
+            Cow::Owned(line) => {
+                for name in names_of(&line) {
+                    let entry = self.entries.entry(Cow::Owned(name.to_owned())).or_default();
+                    entry.add(Cow::Owned(line.clone()));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Program> {
+        let entry = self.entries.get(name)?;
+        Some(entry.parsed.get_or_init(|| {
+            let mut program = Box::<Program>::default();
+            for line in std::iter::once(&entry.first).chain(&entry.more) {
+                let Ok(record) = record(0, line) else { continue };
+                if record.sub.is_empty() {
+                    program.root = record;
+                } else {
+                    program.subs.retain(|old| old.sub != record.sub);
+                    program.subs.push(record);
+                }
+            }
+            program
+        }))
+    }
+}
+
+/// Lines with their numbers, without comments and blanks. A long entry is one long line.
+fn logical_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn names_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split_whitespace().next().unwrap_or_default().split(',')
+}
+
+fn check(number: usize, line: &str) -> Result<(), TableError> {
+    record(number, line).map(|_| ())
+}
+
+fn record(number: usize, line: &str) -> Result<Record, TableError> {
+    let (head, body) = line
+        .split_once(" =")
+        .ok_or_else(|| TableError::NoEquals { line: number, text: line.to_owned() })?;
+    let sub = head.split_whitespace().skip(1).map(Into::into).collect();
+    let mut record = Record { sub, ..Record::default() };
+    for token in body.split_whitespace() {
+        accept(&mut record, token)
+            .ok_or_else(|| TableError::Token { line: number, token: token.to_owned() })?;
+    }
+    Ok(record)
+}
+
+fn accept(record: &mut Record, token: &str) -> Option<()> {
+    if token.starts_with('-') {
+        record.options.push(option(token)?);
+    } else if let Some(act) = token.strip_prefix('!') {
+        record.acts.push(words::act(act)?);
+    } else if let Some(roles) = token.strip_prefix("args:") {
+        for word in roles.split(',') {
+            if let Some(word) = word.strip_suffix('*') {
+                record.repeated = Some(words::role(word)?);
+            } else if record.repeated.is_none() {
+                record.front.push(words::role(word)?);
+            } else {
+                record.back.push(words::role(word)?);
+            }
+        }
+    } else if let Some(name) = token.strip_prefix("do:") {
+        record.handler = Some(words::handler(name)?);
+    } else if let Some(name) = token.strip_prefix("lang:") {
+        record.lang = Some(words::lang(name)?);
+    } else if let Some(name) = token.strip_prefix("out:") {
+        record.out = words::out(name)?;
+    } else {
+        match token {
+            "single" => record.single = true,
+            "posix" => record.posix = true,
+            "open" => record.open = true,
+            "bare" => record.bare = true,
+            "safe" => {}
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// `-o/--output:write`, `-f/--force!destroys=work`, `-v`.
+fn option(token: &str) -> Option<Choice> {
+    let mut choice = Choice::default();
+    let mut pieces = token.split('!');
+    let head = pieces.next()?;
+    for piece in pieces {
+        choice.acts.push(words::act(piece)?);
+    }
+    let names = match head.split_once(':') {
+        Some((names, word)) => {
+            choice.role = Some(words::role(word)?);
+            names
+        }
+        None => head,
+    };
+    choice.names = names.split('/').map(Into::into).collect();
+    Some(choice)
+}

@@ -1,0 +1,373 @@
+//! Programs that run other programs: shells, `env`, `xargs`, `ssh`, containers, multiplexers.
+//!
+//! Refused: stopping at the wrapper. What runs inside is analysed as if it stood alone, in the folder
+//! and with the input that the wrapper gives it.
+
+use std::rc::Rc;
+
+use crate::effect::{Effects, Target, Verb};
+use crate::limits::VALUES_MAX;
+use crate::mark;
+use crate::net;
+use crate::path::{self, PathTarget};
+use crate::program::invoke::Running;
+use crate::program::table::Lang;
+use crate::run::Run;
+use crate::shell::scope::{Scope, Var, general};
+
+impl Run<'_> {
+    /// `sh`, `bash` and their like.
+    pub(crate) fn shell(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        let mut command = false;
+        let mut from_input = false;
+        let mut words = running.argv.iter().skip(1);
+        let mut inner = scope.clone();
+        let mut first = None;
+        while let Some(word) = words.next() {
+            if word == "--" || word == "-" {
+                first = words.next();
+                break;
+            }
+            if let Some(long) = word.strip_prefix("--") {
+                if matches!(long, "rcfile" | "init-file")
+                    && let Some(file) = words.next()
+                {
+                    self.script_file(&inner, Lang::Shell, file, Vec::new(), "");
+                }
+                if long == "command" {
+                    command = true;
+                }
+                continue;
+            }
+            if let Some(letters) = word.strip_prefix(['-', '+']) {
+                command |= letters.contains('c');
+                from_input |= letters.contains('s');
+                if letters.ends_with(['o', 'O']) {
+                    words.next();
+                }
+                continue;
+            }
+            first = Some(word);
+            break;
+        }
+        let rest: Vec<String> = words.cloned().collect();
+        match first {
+            Some(text) if command => {
+                let args = rest.get(1..).unwrap_or_default().to_vec();
+                inner.args = Some(Rc::new(args));
+                self.run_text(&mut inner, text, running.stdin)
+            }
+            Some(file) if !from_input => {
+                self.script_file(scope, Lang::Shell, file, rest, running.stdin)
+            }
+            _ => {
+                inner.args = None;
+                self.run_text(&mut inner, running.stdin, "")
+            }
+        }
+    }
+
+    pub(crate) fn env_program(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        let mut inner = scope.clone();
+        let mut argv = running.args.nested.clone().unwrap_or_default();
+        while let Some((name, value)) = argv.first().and_then(|word| word.split_once('=')) {
+            self.environment_variable(&inner, name, value);
+            inner.set(name, Var::Scalar(vec![value.to_owned()]));
+            argv.remove(0);
+        }
+        if let Some(text) = running.args.value("-S") {
+            let text = format!("{text} {}", argv.join(" "));
+            let words = text.trim_start();
+            return self.run_text(&mut inner, words, running.stdin);
+        }
+        if argv.is_empty() {
+            self.secret_name = "*".into();
+            return mark::SECRET.to_string();
+        }
+        self.invoke_apart(&inner, argv, running.stdin)
+    }
+
+    /// The words that `xargs` and `parallel` read from their input.
+    fn items(&mut self, scope: &Scope, running: &Running<'_, '_>, lines: bool) -> Vec<String> {
+        let file = running.args.value("-a").map(str::to_owned);
+        let text = match file {
+            Some(file) => self.content(scope, &file).unwrap_or_else(|| mark::VOID.to_string()),
+            None if running.stdin.is_empty() => mark::VOID.to_string(),
+            // One line of a file is anything.
+            None => running.stdin.replace(mark::FILE, "\u{E00F}"),
+        };
+        let whole = lines || running.args.has("-0");
+        let split = |c: char| c == '\n' || c == '\0' || (!whole && c.is_whitespace());
+        let mut items: Vec<String> =
+            text.split(split).map(str::trim).filter(|i| !i.is_empty()).map(str::to_owned).collect();
+        if !whole {
+            for item in &mut items {
+                if item.len() > 1 && item.starts_with(['\'', '"']) {
+                    *item = item.trim_matches(['\'', '"']).to_owned();
+                }
+            }
+        }
+        items
+    }
+
+    pub(crate) fn xargs(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        let replace = running.args.value("-I").map(str::to_owned);
+        let replace = replace.or_else(|| running.args.has("-i").then(|| "{}".to_owned()));
+        let items = self.items(scope, running, replace.is_some());
+        let mut argv = running.args.nested.clone().unwrap_or_else(|| vec!["echo".to_owned()]);
+        let Some(replace) = replace.filter(|r| !r.is_empty()) else {
+            argv.extend(items);
+            return self.invoke_apart(scope, argv, "");
+        };
+        let items = if items.len() > VALUES_MAX / 2 { vec![general(&items)] } else { items };
+        let mut stdout = String::new();
+        for item in items {
+            let argv = argv.iter().map(|word| word.replace(&replace, &item)).collect();
+            let text = self.invoke_apart(scope, argv, "");
+            crate::shell::walk::append(&mut stdout, &text);
+        }
+        stdout
+    }
+
+    pub(crate) fn parallel(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        let rest = running.args.nested.clone().unwrap_or_default();
+        let at = rest.iter().position(|word| word.starts_with(":::"));
+        let command = rest.get(..at.unwrap_or(rest.len())).unwrap_or_default().join(" ");
+        let items = match at {
+            Some(at) => {
+                let words = rest.get(at + 1..).unwrap_or_default();
+                words.iter().filter(|word| !word.starts_with(":::")).cloned().collect()
+            }
+            None => self.items(scope, running, true),
+        };
+        let mut inner = scope.clone();
+        if command.is_empty() {
+            let text = items.join("\n");
+            return self.run_text(&mut inner, &text, "");
+        }
+        let items = if items.len() > VALUES_MAX / 2 { vec![general(&items)] } else { items };
+        for item in items {
+            let text = if command.contains("{}") {
+                command.replace("{}", &item)
+            } else {
+                format!("{command} {item}")
+            };
+            self.run_text(&mut inner, &text, "");
+        }
+        mark::VOID.to_string()
+    }
+
+    /// `ssh HOST COMMAND`: the command runs elsewhere; its absolute paths count as they stand.
+    pub(crate) fn ssh(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+        for (name, value) in &running.args.options {
+            let Some(value) = value else { continue };
+            let command = value.split_once(['=', ' ']).filter(|(key, _)| {
+                let key = key.to_ascii_lowercase();
+                name == "-o" && matches!(key.as_str(), "proxycommand" | "localcommand")
+            });
+            if let Some((_, text)) = command {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, text, "");
+            }
+        }
+        let mut remote = Scope::new(&mark::VOID.to_string());
+        remote.vars = Rc::clone(&scope.vars);
+        let away = std::mem::replace(&mut self.away, true);
+        match &running.args.shell_rest {
+            Some(rest) => {
+                self.run_text(&mut remote, &rest.join(" "), running.stdin);
+            }
+            None if running.args.positionals.len() == 1 && !running.stdin.is_empty() => {
+                self.run_text(&mut remote, running.stdin, "");
+            }
+            None => {}
+        }
+        self.away = away;
+        Some(mark::VOID.to_string())
+    }
+
+    /// A command in a container: what it does to paths it does inside, unless they are mounted.
+    pub(crate) fn docker_run(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        let entry = running.args.value("--entrypoint").map(str::to_owned);
+        let mut argv = running.args.nested.clone().unwrap_or_default();
+        let image = running.args.positionals.first().cloned().unwrap_or_default();
+        if let Some(entry) = entry.filter(|entry| !entry.is_empty()) {
+            argv.insert(0, entry);
+        } else if argv.first().is_some_and(|word| word.starts_with('-'))
+            && self.ctx.programs.get(image_program(&image)).is_some()
+        {
+            argv.insert(0, image_program(&image).to_owned());
+        }
+        if argv.is_empty() {
+            return None;
+        }
+        let mounts: Vec<(String, String)> = running
+            .args
+            .options
+            .iter()
+            .filter(|(name, _)| name == "-v" || name == "--mount")
+            .filter_map(|(_, value)| mount_of(value.as_deref()?))
+            .collect();
+        let folder = running.args.value("-w").unwrap_or("/").to_owned();
+        let mut inner = Scope::new(&folder);
+        inner.vars = Rc::clone(&scope.vars);
+        let outside = std::mem::take(&mut self.out);
+        self.invoke(&mut inner, argv, running.stdin);
+        let inside = std::mem::replace(&mut self.out, outside);
+        self.of_container(scope, &inside, &mounts);
+        Some(mark::VOID.to_string())
+    }
+
+    fn of_container(&mut self, scope: &Scope, inside: &Effects, mounts: &[(String, String)]) {
+        for effect in inside {
+            let Target::Path(target) = &effect.target else {
+                self.out.add(effect.verb, effect.target.clone(), &effect.piece);
+                continue;
+            };
+            let text = target.marked();
+            let mounted = mounts.iter().find_map(|(host, place)| {
+                let rest = text.strip_prefix(place.trim_end_matches('/'))?;
+                (rest.is_empty() || rest.starts_with('/')).then(|| format!("{host}{rest}"))
+            });
+            match mounted {
+                Some(path) => self.path(scope, effect.verb, &path, target.is_tree()),
+                None => {
+                    let all_mounted = mounts.iter().find(|(_, place)| {
+                        target.is_tree() && place.starts_with(text.trim_end_matches('/'))
+                    });
+                    if let Some((host, _)) = all_mounted {
+                        self.path(scope, effect.verb, host, true);
+                    }
+                    let path = format!("container:{text}");
+                    let target = Target::Path(PathTarget::new(path, None, target.is_tree()));
+                    self.out.add(effect.verb, target, &effect.piece);
+                }
+            }
+        }
+    }
+
+    /// `tmux send-keys`, `screen -X stuff`: text typed into a shell.
+    pub(crate) fn tmux(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
+        let mut words: Vec<&str> = running.args.positionals.iter().map(String::as_str).collect();
+        if running.name == "screen" {
+            let at = running.argv.iter().position(|word| word == "stuff")?;
+            words = running.argv.iter().skip(at + 1).map(String::as_str).collect();
+        }
+        let keys = ["Enter", "C-m", "Space", "C-c", "C-d", "KPEnter", "Escape", "C-z", "C-l"];
+        let text: Vec<String> = words
+            .iter()
+            .map(|word| {
+                if keys.contains(word) {
+                    if *word == "Space" { " ".to_owned() } else { "\n".to_owned() }
+                } else {
+                    word.replace("\\n", "\n").replace("^M", "\n")
+                }
+            })
+            .collect();
+        let mut inner = scope.clone();
+        self.run_text(&mut inner, &text.concat(), "");
+        None
+    }
+
+    /// `powershell -Command ..`, `cmd /c ..` from another shell.
+    pub(crate) fn windows_shell(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        if running.name == "cmd" {
+            let at = running.argv.iter().position(|word| {
+                let word = word.to_ascii_lowercase();
+                word == "/c" || word == "/k" || word == "//c" || word == "//k"
+            })?;
+            let text = running.argv.get(at + 1..).unwrap_or_default().join(" ");
+            self.windows_text(scope, Lang::Cmd, &text);
+            return None;
+        }
+        let mut words = running.argv.iter().skip(1);
+        while let Some(word) = words.next() {
+            let lower = word.to_ascii_lowercase();
+            if !lower.starts_with('-') && !lower.starts_with('/') {
+                let rest: Vec<&str> =
+                    std::iter::once(word).chain(words.by_ref()).map(String::as_str).collect();
+                self.windows_text(scope, Lang::Powershell, &rest.join(" "));
+                return None;
+            }
+            let option = lower.trim_start_matches(['-', '/']);
+            if !option.is_empty() && "command".starts_with(option) {
+                let rest: Vec<&str> = words.by_ref().map(String::as_str).collect();
+                let text = rest.join(" ");
+                let text = if text == "-" { running.stdin } else { &text };
+                self.windows_text(scope, Lang::Powershell, text);
+                return None;
+            }
+            if option.len() > 1 && "encodedcommand".starts_with(option)
+                || option == "e"
+                || option == "ec"
+            {
+                match words.next().and_then(|text| crate::decode::base64_utf16(text)) {
+                    Some(text) => self.windows_text(scope, Lang::Powershell, &text),
+                    None => self.unknown(Verb::Runs, crate::effect::Reason::RunText),
+                }
+                return None;
+            }
+            if "file".starts_with(option) && !option.is_empty() {
+                if let Some(file) = words.next() {
+                    self.script_file(scope, Lang::Powershell, file, Vec::new(), "");
+                }
+                return None;
+            }
+            if matches!(
+                option,
+                "executionpolicy"
+                    | "ep"
+                    | "exec"
+                    | "ex"
+                    | "windowstyle"
+                    | "w"
+                    | "version"
+                    | "inputformat"
+                    | "outputformat"
+                    | "workingdirectory"
+            ) {
+                words.next();
+            }
+        }
+        if !running.stdin.is_empty() {
+            self.windows_text(scope, Lang::Powershell, running.stdin);
+        }
+        None
+    }
+}
+
+/// `node:20` runs `node`, `library/python:3` runs `python`.
+fn image_program(image: &str) -> &str {
+    let name = path::base_name(image);
+    name.split([':', '@']).next().unwrap_or_default()
+}
+
+/// `host:place[:ro]` or `type=bind,source=..,target=..`.
+fn mount_of(value: &str) -> Option<(String, String)> {
+    if value.contains("target=") || value.contains("dst=") || value.contains("destination=") {
+        let mut host = None;
+        let mut place = None;
+        for field in value.split(',') {
+            match field.split_once('=') {
+                Some(("source" | "src", path)) => host = Some(path.to_owned()),
+                Some(("target" | "dst" | "destination", path)) => place = Some(path.to_owned()),
+                _ => {}
+            }
+        }
+        return Some((host?, place?));
+    }
+    let mut fields = value.split(':');
+    let (host, place) = (fields.next()?, fields.next()?);
+    if net::is_url(value) || !(host.starts_with(['/', '.', '~']) || mark::has_mark(host)) {
+        return None;
+    }
+    Some((host.trim_end_matches('/').to_owned(), place.to_owned()))
+}

@@ -1,0 +1,243 @@
+//! The shell's own commands that change what the text after them means.
+//!
+//! Refused: those without any consequence here (`true`, `wait`, `:`), which the table lists as safe.
+
+use std::rc::Rc;
+
+use crate::effect::{Reason, Verb};
+use crate::limits::VALUES_MAX;
+use crate::mark;
+use crate::path;
+use crate::program::table::Lang;
+use crate::run::Run;
+use crate::shell::scope::{Scope, Var, general};
+
+impl Run<'_> {
+    /// Runs a builtin; `None` if `argv` is none.
+    pub(crate) fn builtin(
+        &mut self,
+        scope: &mut Scope,
+        argv: &[String],
+        stdin: &str,
+    ) -> Option<String> {
+        let name = argv.first()?;
+        let rest = argv.get(1..).unwrap_or_default();
+        let mut stdout = String::new();
+        match name.as_str() {
+            "cd" | "chdir" | "pushd" | "popd" => self.change_folder(scope, name, rest),
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                if !rest.iter().any(|word| !word.starts_with('-')) {
+                    if name != "local" {
+                        self.secret_name = "*".into();
+                        self.environment();
+                    }
+                    return Some(mark::SECRET.to_string());
+                }
+                self.declare(scope, rest);
+            }
+            "unset" => {
+                for name in rest {
+                    scope.set(name, Var::Scalar(vec![String::new()]));
+                }
+            }
+            "alias" => {
+                for word in rest {
+                    if let Some((name, text)) = word.split_once('=') {
+                        Rc::make_mut(&mut scope.aliases).insert(name.into(), Rc::from(text));
+                    }
+                }
+            }
+            "unalias" => Rc::make_mut(&mut scope.aliases).clear(),
+            "eval" => stdout = self.eval(scope, rest, stdin),
+            "source" | "." => {
+                if let Some(file) = rest.iter().find(|word| *word != "--") {
+                    let args = rest.get(1..).unwrap_or_default().to_vec();
+                    stdout = self.source(scope, file, args, stdin);
+                }
+            }
+            "trap" => {
+                if let Some(text) = rest.iter().find(|word| !matches!(word.as_str(), "--" | "-"))
+                    && rest.len() > 1
+                {
+                    // It runs when the text ends, with the values of then.
+                    self.traps.push(text.clone());
+                }
+            }
+            "read" | "mapfile" | "readarray" => self.read(scope, name, rest, stdin),
+            "shift" => {
+                if let Some(args) = &scope.args {
+                    let count = rest.first().and_then(|n| n.parse().ok()).unwrap_or(1);
+                    scope.args = Some(Rc::new(args.get(count..).unwrap_or_default().to_vec()));
+                }
+            }
+            "set" => {
+                if rest.is_empty() {
+                    self.environment();
+                    return Some(mark::SECRET.to_string());
+                }
+                if let Some(at) = rest.iter().position(|word| word == "--") {
+                    let args = rest.get(at + 1..).unwrap_or_default().to_vec();
+                    scope.args = Some(Rc::new(args));
+                }
+            }
+            "complete" | "bind" | "enable" => self.interactive(scope, rest),
+            _ => return None,
+        }
+        Some(stdout)
+    }
+
+    /// `complete -C TEXT`, `bind -x TEXT`, `enable -f FILE`: code that runs later.
+    fn interactive(&mut self, scope: &Scope, rest: &[String]) {
+        if let Some(at) = rest.iter().position(|word| word == "-x" || word == "-C")
+            && let Some(text) = rest.get(at + 1)
+        {
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, text, "");
+        }
+        if rest.iter().any(|word| word.starts_with("-f")) {
+            self.unknown(Verb::Runs, Reason::Environment);
+        }
+    }
+
+    fn change_folder(&mut self, scope: &mut Scope, name: &str, rest: &[String]) {
+        if name == "popd" {
+            let folders = Rc::make_mut(&mut scope.folders);
+            if let Some(folder) = folders.pop() {
+                scope.change_folder(&folder);
+            }
+            return;
+        }
+        if name == "pushd" {
+            let here = Rc::clone(&scope.cwd);
+            Rc::make_mut(&mut scope.folders).push(here);
+        }
+        let options = |word: &&String| matches!(word.as_str(), "-P" | "-L" | "-e" | "-n" | "--");
+        let Some(folder) = rest.iter().find(|word| !options(word)) else {
+            if name != "pushd" {
+                let home = self.home();
+                scope.change_folder(&home);
+            }
+            return;
+        };
+        if folder == "-" {
+            let folder = scope.vars.get("OLDPWD").cloned();
+            let back = match folder {
+                Some(Var::Scalar(values)) => values.last().cloned(),
+                Some(Var::List(_)) | None => None,
+            };
+            scope.change_folder(&back.unwrap_or_else(|| mark::VOID.to_string()));
+            return;
+        }
+        if folder.is_empty() {
+            return;
+        }
+        let here = scope.cwd.to_string();
+        let unknown = || mark::VOID.to_string();
+        let to = if folder.starts_with(mark::VOID) {
+            unknown()
+        } else {
+            path::normalise(&scope.cwd, folder).unwrap_or_else(unknown)
+        };
+        scope.set("OLDPWD", Var::Scalar(vec![here]));
+        scope.change_folder(&to);
+    }
+
+    fn declare(&mut self, scope: &mut Scope, rest: &[String]) {
+        let mut array: Option<(String, Vec<String>)> = None;
+        for word in rest {
+            let assign = word.split_once('=').filter(|(name, _)| {
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            });
+            if let Some((name, value)) = assign {
+                self.environment_variable(scope, name, value);
+                if value.is_empty() {
+                    array = Some((name.to_owned(), Vec::new()));
+                }
+                scope.set(name, Var::Scalar(vec![value.to_owned()]));
+            } else if let Some((_, values)) = &mut array {
+                values.push(word.clone());
+            }
+        }
+        if let Some((name, values)) = array
+            && !values.is_empty()
+        {
+            scope.set(&name, Var::List(values));
+        }
+    }
+
+    pub(crate) fn eval(&mut self, scope: &mut Scope, rest: &[String], stdin: &str) -> String {
+        let text = rest.join(" ");
+        self.run_text(scope, text.strip_prefix("-- ").unwrap_or(&text), stdin)
+    }
+
+    /// `source FILE`: its text in this scope.
+    fn source(&mut self, scope: &mut Scope, file: &str, args: Vec<String>, stdin: &str) -> String {
+        if is_input(file) {
+            return self.run_text(scope, stdin, "");
+        }
+        self.path(scope, Verb::Reads, file, false);
+        match self.content(scope, file) {
+            Some(text) => {
+                let outer = scope.args.clone();
+                if !args.is_empty() {
+                    scope.args = Some(Rc::new(args));
+                }
+                let stdout = self.run_text(scope, &text, "");
+                scope.args = outer;
+                stdout
+            }
+            None => {
+                self.unknown_script(scope, file, Lang::Shell);
+                mark::VOID.to_string()
+            }
+        }
+    }
+
+    /// `read`, `mapfile`: variables take what flows in.
+    fn read(&mut self, scope: &mut Scope, name: &str, rest: &[String], stdin: &str) {
+        let mut names = Vec::new();
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-d" | "-n" | "-N" | "-p" | "-t" | "-u" | "-i" | "-s" | "-c" | "-O" => {
+                    if word != "-s" {
+                        words.next();
+                    }
+                }
+                "-a" => names.extend(words.next()),
+                word if word.starts_with('-') => {}
+                _ => names.push(word),
+            }
+        }
+        let lines: Vec<String> =
+            stdin.split(['\n', '\0']).filter(|l| !l.is_empty()).map(str::to_owned).collect();
+        let is_list = name != "read" || rest.iter().any(|word| word.ends_with('a'));
+        if is_list {
+            let target = names.first().map_or("MAPFILE", |name| name.as_str());
+            let list = if lines.is_empty() { vec![mark::VOID.to_string()] } else { lines };
+            scope.set(target, Var::List(list));
+            return;
+        }
+        let values = match names.as_slice() {
+            _ if lines.is_empty() => vec![mark::VOID.to_string()],
+            [] | [_] if lines.len() <= VALUES_MAX => lines,
+            [] | [_] => vec![general(&lines)],
+            _ => {
+                let words: Vec<String> =
+                    lines.iter().flat_map(|l| l.split_whitespace()).map(str::to_owned).collect();
+                vec![general(&words)]
+            }
+        };
+        for target in &names {
+            scope.set(target, Var::Scalar(values.clone()));
+        }
+        if names.is_empty() {
+            scope.set("REPLY", Var::Scalar(values));
+        }
+    }
+}
+
+/// Whether a path is standard input by one of its names.
+pub(crate) fn is_input(file: &str) -> bool {
+    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}

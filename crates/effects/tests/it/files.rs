@@ -1,0 +1,142 @@
+//! What the file system adds: links, scripts, make targets, package scripts.
+
+use std::collections::HashMap;
+
+use tollgate_effects::{
+    Context, Cover, Effects, Entry, FileSystem, PathGlob, Reason, Verb, Within, shell_effects,
+};
+
+use crate::policy::{ROOT, context};
+
+#[derive(Default)]
+struct Memory(HashMap<String, Entry>, HashMap<String, String>);
+
+impl Memory {
+    fn link(mut self, path: &str, to: &str) -> Self {
+        self.0.insert(path.to_owned(), Entry::Link(to.to_owned()));
+        self
+    }
+
+    fn file(mut self, path: &str, text: &str) -> Self {
+        self.0.insert(path.to_owned(), Entry::File);
+        self.1.insert(path.to_owned(), text.to_owned());
+        for (index, _) in path.match_indices('/').skip(1) {
+            self.0.entry(path[..index].to_owned()).or_insert(Entry::Folder);
+        }
+        self
+    }
+}
+
+impl FileSystem for Memory {
+    fn look(&self, path: &str) -> Entry {
+        self.0.get(path).cloned().unwrap_or(Entry::Absent)
+    }
+
+    fn read(&self, path: &str, bytes_max: usize) -> Option<String> {
+        self.1.get(path).filter(|text| text.len() <= bytes_max).cloned()
+    }
+}
+
+fn seen(files: &Memory, command: &str) -> Effects {
+    let ctx = Context { files, ..context() };
+    shell_effects(command, &ctx)
+}
+
+fn lines(effects: &Effects) -> Vec<String> {
+    effects.iter().map(|effect| format!("{} {}", effect.verb, effect.target)).collect()
+}
+
+#[test]
+fn the_lexical_and_the_resolved_path_both_count() {
+    let files = Memory::default()
+        .file("/home/dev/project/a", "")
+        .link("/home/dev/project/out", "/etc")
+        .link("/home/dev/project/up", "..");
+    let effects = seen(&files, "rm -rf out/passwd");
+    let path = effects.paths(Verb::Deletes).next().unwrap();
+    assert_eq!(path.resolved(), Some("/etc/passwd"));
+    assert_eq!(path.within(ROOT), Within::Outside);
+    assert_eq!(path.cover(&PathGlob::new("/etc/**")), Cover::Itself);
+    assert_eq!(path.cover(&PathGlob::new("/home/dev/project/out/*")), Cover::Itself);
+    let effects = seen(&files, "rm -rf up/other/*");
+    let path = effects.paths(Verb::Deletes).next().unwrap();
+    assert_eq!(path.resolved().map(|p| p.starts_with("/home/dev/other/")), Some(true));
+}
+
+#[test]
+fn a_loop_of_links_ends() {
+    let files = Memory::default().link("/home/dev/project/a", "b").link("/home/dev/project/b", "a");
+    assert_eq!(seen(&files, "cat a").paths(Verb::Reads).count(), 1);
+}
+
+#[test]
+fn scripts_of_the_workspace_are_read_with_their_arguments() {
+    let files = Memory::default()
+        .file("/home/dev/project/clean.sh", "#!/bin/sh\nrm -rf \"$1\"/cache\n")
+        .file(
+            "/home/dev/project/x.py",
+            "#!/usr/bin/env python3\nimport os\nos.remove('/etc/hosts')\n",
+        );
+    for command in
+        ["sh clean.sh /srv", "./clean.sh /srv", "bash ./clean.sh /srv", ". ./clean.sh /srv"]
+    {
+        let seen = lines(&seen(&files, command));
+        assert!(
+            seen.contains(&"deletes /srv/cache and all below".to_owned()),
+            "{command}: {seen:?}"
+        );
+    }
+    for command in ["./x.py", "python3 x.py"] {
+        let seen = lines(&seen(&files, command));
+        assert!(seen.contains(&"deletes /etc/hosts".to_owned()), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_script_that_calls_itself_ends_in_an_unknown() {
+    let files = Memory::default().file("/home/dev/project/a.sh", "./a.sh\n");
+    let effects = seen(&files, "./a.sh");
+    assert!(effects.unknowns(Verb::Runs).any(|(reason, _)| reason == Reason::Depth));
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_unknown() {
+    let effects = shell_effects("./missing.sh", &context());
+    assert!(effects.unknowns(Verb::Does).any(|(reason, _)| reason == Reason::Script));
+}
+
+#[test]
+fn make_targets_and_what_they_need_are_read() {
+    let make = "all: build\n\techo hi\nbuild: prep\n\t@rm -rf /srv/old\nprep:\n\techo x\nother:\n\trm -rf /never\n";
+    let files = Memory::default().file("/home/dev/project/Makefile", make);
+    for command in ["make", "make all", "make -j4 build", "make -C . all"] {
+        let seen = lines(&seen(&files, command));
+        assert!(seen.contains(&"deletes /srv/old and all below".to_owned()), "{command}: {seen:?}");
+        assert!(!seen.iter().any(|line| line.contains("/never")), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn package_scripts_are_read_with_those_around_them() {
+    let package =
+        r#"{"scripts":{"pretest":"rm -rf /srv/a","test":"jest","clean":"rm -rf /srv/b"}}"#;
+    let files = Memory::default().file("/home/dev/project/package.json", package);
+    let test = lines(&seen(&files, "npm test"));
+    assert!(test.contains(&"deletes /srv/a and all below".to_owned()), "{test:?}");
+    for command in
+        ["npm run clean", "yarn clean", "pnpm run clean", "yarn run clean", "bun run clean"]
+    {
+        let seen = lines(&seen(&files, command));
+        assert!(seen.contains(&"deletes /srv/b and all below".to_owned()), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn copying_into_a_folder_writes_below_it() {
+    let files = Memory::default()
+        .file("/home/dev/project/.git/hooks/x", "")
+        .file("/home/dev/project/evil", "");
+    let effects = seen(&files, "cp evil .git/hooks");
+    let glob = PathGlob::new("/home/dev/project/.git/hooks/*");
+    assert!(effects.paths(Verb::Writes).any(|path| path.cover(&glob) == Cover::Itself));
+}

@@ -1,0 +1,85 @@
+//! Four times the text takes about four times the time, whatever the text.
+
+use std::time::{Duration, Instant};
+
+use tollgate_effects::shell_effects;
+
+use crate::policy::context;
+
+/// Fronts, repeated middles and backs that are hard for parsers that go back.
+const SHAPES: &[&str] = &[
+    "(",
+    "((",
+    "$(",
+    "$((",
+    "`",
+    "${a:-",
+    "${a/",
+    "{",
+    "{a,b}",
+    "if true; then ",
+    "while ",
+    "case a in ",
+    "<<E ",
+    "\"$(",
+    "'",
+    "\\",
+    "a|",
+    "f() { ",
+    "x=$x$x;",
+    "x+=ab;",
+    "a;b;",
+    "[[ ",
+    "! ",
+    "echo $x ",
+    "$a$b ",
+    "for i in a b; do ",
+    "eval \"",
+    "f(){ f; };f;",
+    "sh -c '",
+    "echo a | ",
+    "cat <<E\nx\nE\n",
+    "a=(1 2);",
+    "*?[",
+    "if [ -f a ]; then cp a b; fi\n",
+    "python3 -c \"os.remove('a')\"; ",
+    "x=a; x=$x/b; rm $x; ",
+    "#",
+    "\n\n",
+    "a && ",
+    "awk '{print > \"a\"}'; ",
+    "sed -i s/a/b/ c; ",
+    "echo 'a",
+    "x=\"a b c\"; for i in $x; do echo $i; done; ",
+    "g(){ echo a; }; g; ",
+];
+
+fn fastest(text: &str) -> Duration {
+    let once = |_| {
+        let started = Instant::now();
+        shell_effects(text, &context());
+        started.elapsed()
+    };
+    (0..3).map(once).min().unwrap_or_default()
+}
+
+#[test]
+fn time_grows_with_the_text_and_no_faster() {
+    for shape in SHAPES {
+        let small = fastest(&shape.repeat(6_000 / shape.len() + 1));
+        let large = fastest(&shape.repeat(24_000 / shape.len() + 1));
+        // A factor of four is linear; the rest is room for a busy machine. Quadratic is sixteen.
+        let bound = small * 11 + Duration::from_millis(40);
+        assert!(large < bound, "{shape:?}: {small:?} for 6 KB, {large:?} for 24 KB");
+    }
+}
+
+#[test]
+fn no_text_within_the_cap_takes_long() {
+    for shape in SHAPES {
+        let text = shape.repeat(60_000 / shape.len());
+        let started = Instant::now();
+        shell_effects(&text, &context());
+        assert!(started.elapsed() < Duration::from_secs(8), "{shape:?}: {:?}", started.elapsed());
+    }
+}

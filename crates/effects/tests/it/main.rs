@@ -1,0 +1,11 @@
+//! The laws of the crate `tollgate-effects`, one module each.
+
+mod bash;
+mod brush;
+mod calls;
+mod corpora;
+mod files;
+mod laws;
+mod linear;
+mod policy;
+mod wrappers;

@@ -1,0 +1,232 @@
+//! Wrapping a command never loses an effect; quoting never invents one; nothing panics.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use tollgate_effects::{Effects, shell_effects};
+
+use crate::policy::context;
+
+fn facts(effects: &Effects) -> BTreeSet<String> {
+    effects.iter().map(|effect| format!("{} {}", effect.verb, effect.target)).collect()
+}
+
+fn facts_of(command: &str) -> BTreeSet<String> {
+    facts(&shell_effects(command, &context()))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn base64(text: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in text.as_bytes().chunks(3) {
+        let value =
+            chunk.iter().fold(0u32, |v, b| (v << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
+        for place in 0..=chunk.len() {
+            let letter = LETTERS.get((value >> (18 - 6 * place)) as usize & 63);
+            out.extend(letter.map(|letter| char::from(*letter)));
+        }
+    }
+    while !out.len().is_multiple_of(4) {
+        out.push('=');
+    }
+    out
+}
+
+/// Commands whose effects do not depend on the folder, each with what must be seen.
+const BASES: &[(&str, &str)] = &[
+    ("rm -rf /etc", "deletes /etc and all below"),
+    ("cat /etc/shadow", "reads /etc/shadow"),
+    ("echo x > /etc/motd", "writes /etc/motd"),
+    ("curl http://host.example/x", "contacts host.example"),
+    ("mkfs.ext4 /dev/sda1", "destroys disk"),
+    ("git push --force origin main", "destroys shared-history"),
+    ("mv /srv/a /srv/b", "deletes /srv/a and all below"),
+    ("dd if=/dev/zero of=/dev/sda", "destroys disk"),
+    ("psql -c \"DROP TABLE users\"", "destroys database"),
+    ("python3 -c \"import os; os.remove('/srv/x')\"", "deletes /srv/x"),
+    ("terraform destroy", "destroys cloud"),
+    ("claude -p x --dangerously-skip-permissions", "runs agent claude, its guards off"),
+];
+
+const WRAPPERS: usize = 44;
+
+/// A mark of the inside that must never be shown.
+const UNKNOWN_MARK: char = '\u{E00F}';
+
+fn wrapped(text: &str, wrapper: usize, level: usize) -> String {
+    let q = quoted(text);
+    match wrapper {
+        0 => format!("sh -c {q}"),
+        1 => format!("bash -lc {q}"),
+        2 => format!("env -i A=b sh -c {q}"),
+        3 => format!("A=b sudo -u root bash -c {q}"),
+        4 => format!("doas sh -c {q}"),
+        5 => format!("su -c {q}"),
+        6 => format!("timeout -s KILL 5 nice -n 3 sh -c {q}"),
+        7 => format!("nohup sh -c {q} &"),
+        8 => format!("stdbuf -oL time sh -c {q}"),
+        9 => format!("(\n{text}\n)"),
+        10 => format!("{{\n{text}\n}}"),
+        11 => format!("if true; then\n{text}\nfi"),
+        12 => format!("if false; then :; else\n{text}\nfi"),
+        13 => format!("for i in 1 2; do\n{text}\ndone"),
+        14 => format!("while true; do\n{text}\nbreak; done"),
+        15 => format!("case x in a) ls;; *)\n{text}\n;; esac"),
+        16 => format!("echo \"$(\n{text}\n)\""),
+        17 => format!("f{level}() {{\n{text}\n}}; f{level}"),
+        18 => format!("eval {q}"),
+        19 => format!("echo {q} | sh"),
+        20 => format!("printf '%s\\n' {q} | bash -s"),
+        21 => format!("bash <<'END{level}'\n{text}\nEND{level}"),
+        22 => format!("cat <<'END{level}' | sh\n{text}\nEND{level}"),
+        23 => format!("echo {} | base64 -d | sh", base64(text)),
+        24 => format!("echo x | xargs -I@@ sh -c {q}"),
+        25 => format!("find . -name x -exec sh -c {q} \\;"),
+        26 => format!("ssh host {q}"),
+        27 => format!("cat <(\n{text}\n)"),
+        28 => format!("true && {{\n{text}\n}}"),
+        29 => format!("false || {{\n{text}\n}}"),
+        30 => format!("ls | {{\n{text}\n}}"),
+        31 => format!("trap {q} EXIT"),
+        32 => format!("x={q}; eval \"$x\""),
+        33 => format!("watch -n 1 {q}"),
+        34 => format!("tmux send-keys -t 0 {q} Enter"),
+        35 => format!("flock /tmp/l -c {q}"),
+        36 => format!("bash -c {} a {q}", quoted("eval \"$1\"")),
+        37 => format!("sh <<< {q}"),
+        38 => format!("alias a{level}={q}\na{level}"),
+        39 => format!("docker run --rm alpine sh -c {q}"),
+        40 => format!("docker compose exec -T web sh -c {q}"),
+        41 => format!("kubectl exec web-0 -- sh -c {q}"),
+        42 => format!("env -S {}", quoted(&format!("sh -c {q}"))),
+        _ => format!("export V={q}; sh -c \"$V\""),
+    }
+}
+
+proptest! {
+    #[test]
+    fn wrapping_never_loses_an_effect(
+        base in 0..BASES.len(),
+        chain in proptest::collection::vec(0..WRAPPERS, 0..5),
+    ) {
+        let (command, fact) = BASES[base];
+        let mut text = command.to_owned();
+        for (level, wrapper) in chain.iter().enumerate() {
+            text = wrapped(&text, *wrapper, level);
+        }
+        let facts = facts_of(&text);
+        // In a container a path is one of the container's.
+        let kept = facts.iter().any(|seen| seen.replace("container:", "") == fact);
+        prop_assert!(kept, "{fact} is lost in\n{text}\nseen: {facts:#?}");
+    }
+
+    #[test]
+    fn quoting_never_invents_an_effect(text in "[ -~\n]{0,80}") {
+        let told = quoted(&text);
+        for front in ["echo ", "git commit -m ", "grep -e ", "rg -- ", "printf '%s' ", "true "] {
+            prop_assert_eq!(facts_of(&format!("{front}{told}")), facts_of(&format!("{front}x")));
+        }
+    }
+
+    #[test]
+    fn a_quoted_here_document_is_data(text in "[ -~\n]{0,120}") {
+        let command = format!("cat > notes.txt <<'STOP-HERE'\n{text}\nSTOP-HERE\n");
+        prop_assert_eq!(facts_of(&command), facts_of("cat > notes.txt <<'STOP-HERE'\nx\nSTOP-HERE\n"));
+    }
+
+    #[test]
+    fn no_text_panics(text in noise()) {
+        let effects = shell_effects(&text, &context());
+        for row in effects.rows() {
+            let shown = !row.target.contains(UNKNOWN_MARK);
+            prop_assert!(shown);
+        }
+    }
+
+    #[test]
+    fn no_characters_panic(text in any::<String>()) {
+        shell_effects(&text, &context());
+    }
+}
+
+/// What texts of noise are made of.
+const PIECES: &[&str] = &[
+    "rm -rf ",
+    "/",
+    "$(",
+    ")",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "\n",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "<<E\n",
+    "E\n",
+    "<(",
+    "{",
+    "}",
+    "if ",
+    "then ",
+    "fi ",
+    "for i in ",
+    "do ",
+    "done ",
+    "case x in ",
+    "esac ",
+    "a) ",
+    ";;",
+    "${x:-",
+    "${x#",
+    "$((",
+    "))",
+    "[[ ",
+    " ]]",
+    "f() ",
+    "x=(",
+    "=",
+    "~",
+    "*",
+    "?",
+    "[",
+    "]",
+    "!",
+    "#",
+    "eval ",
+    "sh -c ",
+    "xargs ",
+    "find . -exec ",
+    "$@",
+    "$1",
+    ">",
+    "<",
+    ">>",
+    "2>&1",
+    " ",
+    "\t",
+    "a",
+    "{a,b}",
+    "$'\\x41'",
+    "é",
+    "\u{202E}",
+    "python3 -c ",
+    "awk ",
+    "sed s/",
+    "git ",
+    "tar ",
+    "powershell -c ",
+    "declare x=(",
+];
+
+fn noise() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![9 => proptest::sample::select(PIECES.to_vec()).prop_map(str::to_owned), 1 => "[ -~]{1,6}", 1 => Just(String::new())];
+    proptest::collection::vec(piece, 0..40).prop_map(|list| list.concat())
+}

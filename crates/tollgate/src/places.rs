@@ -1,0 +1,454 @@
+//! Where things are, for the operating-system user who runs this: the policies of the machine, the
+//! user and the project, and the folder of what Tollgate keeps.
+//!
+//! The home folder comes from the user database and from nothing else: whoever could choose it by an
+//! environment variable (`HOME`, `XDG_CONFIG_HOME`) could choose the policy (law 13). Files other than
+//! the usual ones are named explicitly.
+//!
+//! A project's files are looked for from the start folder upwards, to the first folder with a `.git`,
+//! and never in the home folder or above it. Each one that is found counts as a project's policy of its
+//! own, from the outermost inwards, so that a file dropped into a sub-folder cannot stand in the place
+//! of the project's: a project's policy only tightens, and only after a person trusted it.
+
+use crate::knowledge;
+use nix::unistd::{User, geteuid};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use tollgate_gate::Timestamp;
+use tollgate_policy::layers::{TrustError, TrustStore};
+use tollgate_policy::{Layer, LayerKind, LayerState, LoadFailure, Loaded, load};
+
+/// The policy of the machine.
+pub const MANAGED_POLICY: &str = "/etc/tollgate/policy.yaml";
+/// The user's policy, below the home folder.
+pub const USER_POLICY: &str = ".config/tollgate/policy.yaml";
+/// The folder of what Tollgate keeps, below the home folder.
+pub const STATE_FOLDER: &str = ".local/state/tollgate";
+/// The name of a project's policy.
+pub const PROJECT_POLICY: &str = "tollgate.yaml";
+/// The ledger, in the state folder.
+const LEDGER: &str = "ledger";
+/// Most folders that are looked at upwards from the start.
+const FOLDERS_MAX: usize = 256;
+
+/// Where things are.
+#[derive(Debug, Clone)]
+pub struct Places {
+    managed: PathBuf,
+    home: Option<PathBuf>,
+    start: PathBuf,
+    /// In place of the user's policy.
+    policies: Vec<PathBuf>,
+    state: Option<PathBuf>,
+}
+
+/// Why a place cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlacesError {
+    /// The user database does not know who runs this.
+    #[error("the user database has no home folder for user {uid}")]
+    NoHome {
+        /// The user's number.
+        uid: u32,
+    },
+    /// The start folder cannot be reached.
+    #[error("the folder `{path}` cannot be reached: {cause}")]
+    Start {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// A policy is there, and others than its owner could have written it.
+    #[error("the {kind} policy `{path}` is not to be trusted: {why}")]
+    NotSafe {
+        /// Whose policy.
+        kind: LayerKind,
+        /// The file or its folder.
+        path: PathBuf,
+        /// What gives it away.
+        why: String,
+    },
+    /// A policy cannot be looked at.
+    #[error("the {kind} policy `{path}` cannot be looked at: {cause}")]
+    Look {
+        /// Whose policy.
+        kind: LayerKind,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl PlacesError {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            PlacesError::NoHome { .. } => {
+                "name the files: `--policy FILE` and `--state DIR`".to_owned()
+            }
+            PlacesError::Start { .. } => "start in a folder that can be read".to_owned(),
+            PlacesError::NotSafe { kind: LayerKind::Managed, path, .. } => {
+                format!("as the administrator: chown root {0} && chmod go-w {0}", path.display())
+            }
+            PlacesError::NotSafe { path, .. } => {
+                format!("look at what it says, then: chmod go-w {}", path.display())
+            }
+            PlacesError::Look { .. } => "make it readable, or take it away".to_owned(),
+        }
+    }
+}
+
+/// Why the policy in force cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum PlacesLoadError {
+    /// A place cannot be used.
+    #[error(transparent)]
+    Places(#[from] PlacesError),
+    /// It is not known what is trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The policy does not load; the text names every problem.
+    #[error("{0}")]
+    Policy(#[from] LoadFailure),
+}
+
+impl Places {
+    /// The places of the user who runs this, for work that starts in this folder.
+    ///
+    /// # Errors
+    /// [`PlacesError::Start`] when there is no such folder.
+    pub fn of_user(start: &Path) -> Result<Places, PlacesError> {
+        let unreachable = |cause| PlacesError::Start { path: start.to_owned(), cause };
+        let start = start.canonicalize().map_err(unreachable)?;
+        // A user without an entry has no home; whether that matters depends on what is named.
+        let user = User::from_uid(geteuid()).ok().flatten();
+        let home = user.map(|user| user.dir).filter(|dir| dir.is_absolute());
+        let home = home.map(|dir| dir.canonicalize().unwrap_or(dir));
+        Ok(Places {
+            managed: MANAGED_POLICY.into(),
+            home,
+            start,
+            policies: Vec::new(),
+            state: None,
+        })
+    }
+
+    /// Takes these files in place of the user's policy. The machine's and the project's count all the
+    /// same.
+    #[must_use]
+    pub fn with_policies(mut self, policies: Vec<PathBuf>) -> Places {
+        self.policies = policies;
+        self
+    }
+
+    /// Keeps everything in this folder instead of the user's.
+    #[must_use]
+    pub fn with_state(mut self, state: impl Into<PathBuf>) -> Places {
+        self.state = Some(state.into());
+        self
+    }
+
+    fn in_home(&self, below: &str) -> Result<PathBuf, PlacesError> {
+        let uid = geteuid().as_raw();
+        self.home.as_ref().map(|home| home.join(below)).ok_or(PlacesError::NoHome { uid })
+    }
+
+    /// The folder of what Tollgate keeps: trust, switches, snapshots, the ledger.
+    ///
+    /// # Errors
+    /// [`PlacesError::NoHome`] when none was named and there is no home folder.
+    pub fn state(&self) -> Result<PathBuf, PlacesError> {
+        self.state.clone().map_or_else(|| self.in_home(STATE_FOLDER), Ok)
+    }
+
+    /// Where the ledger is by what a policy says of its `audit.store`; `None` for one in memory. A
+    /// relative folder is below the state folder.
+    ///
+    /// # Errors
+    /// [`PlacesError::NoHome`] as [`Places::state`].
+    pub fn ledger(&self, audit_store: Option<&str>) -> Result<Option<PathBuf>, PlacesError> {
+        Ok(match audit_store.map(|store| store.strip_prefix("file:").unwrap_or(store)) {
+            Some("memory") => None,
+            None | Some("default") => Some(self.state()?.join(LEDGER)),
+            Some(folder) if Path::new(folder).is_absolute() => Some(folder.into()),
+            Some(folder) => Some(self.state()?.join(folder)),
+        })
+    }
+
+    /// The machine's policy, whether or not it is there.
+    pub fn managed_policy(&self) -> &Path {
+        &self.managed
+    }
+
+    /// The files that stand for the user's policy, whether or not they are there.
+    ///
+    /// # Errors
+    /// [`PlacesError::NoHome`] when none was named and there is no home folder.
+    pub fn user_policies(&self) -> Result<Vec<PathBuf>, PlacesError> {
+        if self.policies.is_empty() {
+            return Ok(vec![self.in_home(USER_POLICY)?]);
+        }
+        Ok(self.policies.clone())
+    }
+
+    /// Whether a policy in this folder can be a project's: the home folder and those above it are not
+    /// looked at.
+    pub fn may_be_project(&self, folder: &Path) -> bool {
+        !self.home.as_ref().is_some_and(|home| home.starts_with(folder))
+    }
+
+    /// The project's root: the first folder upwards with a `.git`, else the outermost with a policy,
+    /// else the start folder.
+    pub fn project_root(&self) -> PathBuf {
+        self.project().0
+    }
+
+    /// The project's policies that are there, from the outermost inwards.
+    pub fn project_policies(&self) -> Vec<PathBuf> {
+        self.project().1
+    }
+
+    fn project(&self) -> (PathBuf, Vec<PathBuf>) {
+        let mut files = Vec::new();
+        let mut root = self.start.as_path();
+        for folder in self.start.ancestors().take(FOLDERS_MAX) {
+            if !self.may_be_project(folder) {
+                break;
+            }
+            let file = folder.join(PROJECT_POLICY);
+            if fs::symlink_metadata(&file).is_ok() {
+                files.push(file);
+                root = folder;
+            }
+            if fs::symlink_metadata(folder.join(".git")).is_ok() {
+                root = folder;
+                break;
+            }
+        }
+        files.reverse();
+        (root.to_owned(), files)
+    }
+
+    /// The policies that there are, in the order in which they count.
+    ///
+    /// # Errors
+    /// [`PlacesError`] for a policy that others could have written. It is not passed over, for a policy
+    /// that is left out may loosen.
+    pub fn layers(&self) -> Result<Vec<Layer>, PlacesError> {
+        let mut layers = Vec::new();
+        if self.managed_is_there()? {
+            layers.push(Layer::named(LayerKind::Managed, &self.managed));
+        }
+        for path in self.user_policies()? {
+            if !self.policies.is_empty() || user_is_there(&path)? {
+                layers.push(Layer::named(LayerKind::User, path));
+            }
+        }
+        layers.extend(self.project_policies().into_iter().map(Layer::found));
+        Ok(layers)
+    }
+
+    fn managed_is_there(&self) -> Result<bool, PlacesError> {
+        let Some(found) = look(LayerKind::Managed, &self.managed)? else { return Ok(false) };
+        let unsafe_at = |path: &Path, why: &str| {
+            let (kind, path, why) = (LayerKind::Managed, path.to_owned(), why.to_owned());
+            Err(PlacesError::NotSafe { kind, path, why })
+        };
+        if !found.is_file() {
+            return unsafe_at(&self.managed, "it is no regular file");
+        }
+        let folder = self.managed.parent().unwrap_or(Path::new("/"));
+        let above = look(LayerKind::Managed, folder)?;
+        for (path, found) in [(self.managed.as_path(), Some(found)), (folder, above)] {
+            let Some(found) = found else { continue };
+            if found.uid() != 0 {
+                return unsafe_at(path, "it does not belong to root");
+            }
+            if found.mode() & 0o022 != 0 {
+                return unsafe_at(path, "others than root can write to it");
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens what a person has trusted.
+    ///
+    /// # Errors
+    /// [`PlacesLoadError`] when it cannot be known.
+    pub fn trust(&self) -> Result<TrustStore, PlacesLoadError> {
+        Ok(TrustStore::open(&self.state()?)?)
+    }
+
+    /// Loads the policy in force here.
+    ///
+    /// # Errors
+    /// [`PlacesLoadError`]; for a policy with every problem, its place and its remedy.
+    pub fn load(&self, now: Timestamp) -> Result<Loaded, PlacesLoadError> {
+        self.load_layers(&self.layers()?, now)
+    }
+
+    /// Loads these layers with what is trusted and declared here.
+    ///
+    /// # Errors
+    /// As [`Places::load`].
+    pub fn load_layers(&self, layers: &[Layer], now: Timestamp) -> Result<Loaded, PlacesLoadError> {
+        let found = layers.iter().any(|layer| layer.kind == LayerKind::Project);
+        let trust = if found { Some(self.trust()?) } else { None };
+        let environment = |name: &str| std::env::var(name).ok();
+        let options = knowledge::options(&environment, trust.as_ref(), now);
+        Ok(load(layers, &options)?)
+    }
+}
+
+/// The name of the operating-system user who runs this, or its number.
+pub fn user_name() -> String {
+    let uid = geteuid();
+    let user = User::from_uid(uid).ok().flatten();
+    user.map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+/// Why a layer does not count.
+pub fn why_ignored(state: LayerState) -> &'static str {
+    match state {
+        LayerState::InForce => "it is not",
+        LayerState::Untrusted => "nobody has trusted it",
+        LayerState::Changed => "it changed since it was trusted",
+        LayerState::NoFile => "it is no regular file",
+        LayerState::Broken => "it is no policy",
+    }
+}
+
+/// A user's policy is the user's: it may be a link, as dotfiles often are, but nobody else's file.
+fn user_is_there(path: &Path) -> Result<bool, PlacesError> {
+    let kind = LayerKind::User;
+    if look(kind, path)?.is_none() {
+        return Ok(false);
+    }
+    let found = fs::metadata(path);
+    let found = found.map_err(|cause| PlacesError::Look { kind, path: path.into(), cause })?;
+    let why = match found.uid() {
+        uid if uid != 0 && uid != geteuid().as_raw() => "it belongs to somebody else",
+        _ if found.mode() & 0o002 != 0 => "everybody can write to it",
+        _ => return Ok(true),
+    };
+    Err(PlacesError::NotSafe { kind, path: path.to_owned(), why: why.to_owned() })
+}
+
+/// Looks at a file without following it; `None` when there is none.
+fn look(kind: LayerKind, path: &Path) -> Result<Option<Metadata>, PlacesError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(cause) => Err(PlacesError::Look { kind, path: path.to_owned(), cause }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Places, PlacesError, geteuid};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::path::{Path, PathBuf};
+    use tollgate_policy::LayerKind;
+
+    fn places(root: &Path, start: &str) -> Places {
+        let places = Places::of_user(&root.join(start)).unwrap();
+        Places {
+            managed: root.join("etc/policy.yaml"),
+            home: Some(root.canonicalize().unwrap().join("home")),
+            ..places
+        }
+    }
+
+    fn write(path: PathBuf, mode: u32) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "version: 1\n").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn no_environment_variable_chooses_a_place() {
+        let places = Places::of_user(Path::new("/")).unwrap();
+        let home = nix::unistd::User::from_uid(geteuid()).unwrap().unwrap().dir;
+        let home = home.canonicalize().unwrap_or(home);
+        assert_eq!(places.state().unwrap(), home.join(".local/state/tollgate"));
+        let policy = home.join(".config/tollgate/policy.yaml");
+        assert_eq!(places.user_policies().unwrap(), [policy]);
+    }
+
+    #[test]
+    fn a_policy_in_a_sub_folder_does_not_stand_in_the_place_of_the_projects() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        write(root.join("home/p/tollgate.yaml"), 0o600);
+        write(root.join("home/p/sub/tollgate.yaml"), 0o600);
+        write(root.join("home/tollgate.yaml"), 0o600);
+        let found = places(&root, "home/p/sub");
+        let project = root.join("home/p");
+        let both = [project.join("tollgate.yaml"), project.join("sub/tollgate.yaml")];
+        assert_eq!(found.project_policies(), both, "the home folder's own is not looked at");
+        assert_eq!(found.project_root(), project);
+        fs::create_dir(project.join(".git")).unwrap();
+        write(root.join("home/p/.git/x"), 0o600);
+        assert_eq!(places(&root, "home/p/sub").project_root(), project);
+    }
+
+    #[test]
+    fn a_managed_policy_counts_only_when_root_alone_can_write_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("work")).unwrap();
+        let file = folder.path().join("etc/policy.yaml");
+        let kinds = || {
+            let layers = places(folder.path(), "work").layers();
+            layers.map(|layers| layers.iter().map(|layer| layer.kind).collect::<Vec<_>>())
+        };
+        assert_eq!(kinds().unwrap(), []);
+        write(file.clone(), 0o666);
+        assert!(matches!(kinds(), Err(PlacesError::NotSafe { .. })));
+        fs::remove_file(&file).unwrap();
+        write(folder.path().join("etc/other.yaml"), 0o644);
+        symlink(folder.path().join("etc/other.yaml"), &file).unwrap();
+        assert!(matches!(kinds(), Err(PlacesError::NotSafe { .. })), "a link is no file");
+        fs::remove_file(&file).unwrap();
+        write(file, 0o644);
+        if geteuid().is_root() {
+            assert_eq!(kinds().unwrap(), [LayerKind::Managed]);
+        } else {
+            assert!(matches!(kinds(), Err(PlacesError::NotSafe { .. })));
+        }
+    }
+
+    #[test]
+    fn a_users_policy_that_everybody_can_write_is_refused_and_not_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("work")).unwrap();
+        let file = folder.path().join("home/.config/tollgate/policy.yaml");
+        write(file.clone(), 0o666);
+        let places = places(folder.path(), "work");
+        assert!(matches!(places.layers(), Err(PlacesError::NotSafe { .. })));
+        write(file, 0o644);
+        assert_eq!(places.layers().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_ledger_is_where_the_policy_says_or_in_the_state_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::of_user(folder.path()).unwrap().with_state("/s");
+        let ledger = |store| places.ledger(store).unwrap();
+        assert_eq!(ledger(None), Some("/s/ledger".into()));
+        assert_eq!(ledger(Some("file:default")), Some("/s/ledger".into()));
+        assert_eq!(ledger(Some("file:/var/book")), Some("/var/book".into()));
+        assert_eq!(ledger(Some("file:book")), Some("/s/book".into()));
+        assert_eq!(ledger(Some("memory")), None);
+    }
+}
