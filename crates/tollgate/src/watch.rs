@@ -211,3 +211,195 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::places::Places;
+    use crate::switches::{Switch, Switches};
+    use crate::watch::{Reloaded, Watch};
+    use crate::{ReloadError, Tollgate};
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+    use tollgate_gate::{
+        Event, EventKind, Hook, MemoryLedger, Opinion, RecordKind, Roles, Session, ToolCall, inline,
+    };
+
+    const POLL: Duration = Duration::from_millis(5);
+    const DENY: &str = "version: 1\nlocked: [keep]\nhooks:\n  - { name: keep, on: pre_tool, match: { tool: rm }, deny: \"no\" }\n  - { name: mail, on: pre_tool, match: { tool: mail }, deny: \"no\" }\n";
+    const NONE: &str = "version: 1\nhooks: []\n";
+
+    struct Rig {
+        folder: tempfile::TempDir,
+        tollgate: Arc<Tollgate>,
+        ledger: Arc<MemoryLedger>,
+        told: Receiver<Result<Reloaded, ReloadError>>,
+        watch: Option<Watch>,
+    }
+
+    impl Rig {
+        fn new() -> Rig {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("policy.yaml"), DENY).unwrap();
+            fs::create_dir(folder.path().join("work")).unwrap();
+            let places = Places::of_user(&folder.path().join("work")).unwrap();
+            let places = places
+                .with_policies(vec![folder.path().join("policy.yaml")])
+                .with_state(folder.path().join("state"));
+            let ledger = Arc::new(MemoryLedger::new());
+            let code = inline(|view| match view.payload.tool_call() {
+                Some(call) if &*call.tool == "code" => Ok(Opinion::deny("by code")),
+                _ => Ok(Opinion::none()),
+            });
+            let builder = Tollgate::builder()
+                .places(places)
+                .hook(Hook::new("in-code", EventKind::PreTool, Roles::JUDGE, code))
+                .ledger(Arc::<MemoryLedger>::clone(&ledger));
+            let tollgate = Arc::new(builder.open().unwrap());
+            let (tell, told) = channel();
+            let watch = tollgate
+                .watch_every(POLL, move |heard| tell.send(heard.map(|(what, _)| what)).unwrap())
+                .unwrap();
+            Rig { folder, tollgate, ledger, told, watch: Some(watch) }
+        }
+
+        fn path(&self, below: &str) -> std::path::PathBuf {
+            self.folder.path().join(below)
+        }
+
+        /// Whole at once, as editors and the commands do it.
+        fn write(&self, below: &str, text: &str) {
+            let fresh = self.path("fresh");
+            fs::write(&fresh, text).unwrap();
+            fs::rename(fresh, self.path(below)).unwrap();
+        }
+
+        fn heard(&self) -> Result<Reloaded, ReloadError> {
+            self.told.recv_timeout(Duration::from_secs(20)).unwrap()
+        }
+
+        fn is_denied(&self, tool: &str) -> bool {
+            let call = ToolCall::new(tool, tollgate_gate::Object::new());
+            let event = Event::new(Arc::new(Session::new("s")), call, self.tollgate.clock().now());
+            !super::block_on(self.tollgate.gate().judge(event)).goes_through()
+        }
+
+        fn switch(&self, time: Option<Duration>) -> Switch {
+            let since = self.tollgate.clock().now();
+            let until = time.map(|time| since.plus_millis(time.as_millis() as u64));
+            Switch { reason: "r".into(), since, until, by: "alice".into() }
+        }
+
+        fn change(&self, change: impl FnOnce(&mut Switches)) {
+            let now = self.tollgate.clock().now();
+            let state = self.path("state");
+            let changed = Switches::change(&state, now, |switches| {
+                change(switches);
+                Ok::<(), crate::SwitchesError>(())
+            });
+            changed.unwrap();
+        }
+    }
+
+    #[test]
+    fn a_changed_policy_comes_into_force_and_hooks_in_code_stay() {
+        let rig = Rig::new();
+        assert!(rig.is_denied("mail") && rig.is_denied("code"));
+        rig.write("policy.yaml", NONE);
+        assert_eq!(rig.heard().unwrap(), Reloaded::Policy);
+        assert!(!rig.is_denied("mail"));
+        assert!(rig.is_denied("code"), "a reload takes nothing away that it did not bring");
+        let loads = rig.ledger.records();
+        let loads = loads.iter().filter(|record| record.kind == RecordKind::PolicyLoad);
+        assert_eq!(loads.count(), 2, "the first and the second");
+    }
+
+    #[test]
+    fn a_broken_or_missing_policy_leaves_the_last_good_one_in_force_and_is_told_once() {
+        let rig = Rig::new();
+        rig.write("policy.yaml", "version: 1\nhooks: 5\n");
+        assert!(matches!(rig.heard(), Err(ReloadError::Policy(_))));
+        assert!(rig.is_denied("mail"));
+        std::thread::sleep(POLL * 10);
+        assert!(rig.told.try_recv().is_err(), "once, not at every look");
+        // What a person switches is followed all the same.
+        rig.change(|switches| switches.disable("mail", rig.switch(None)).unwrap());
+        assert_eq!(rig.heard().unwrap(), Reloaded::Switches);
+        assert!(!rig.is_denied("mail") && rig.is_denied("rm"));
+        fs::remove_file(rig.path("policy.yaml")).unwrap();
+        assert!(rig.heard().is_err());
+        assert!(rig.is_denied("rm"));
+        rig.write("policy.yaml", DENY);
+        assert_eq!(rig.heard().unwrap(), Reloaded::Policy);
+    }
+
+    #[test]
+    fn a_disabled_hook_is_out_until_it_is_enabled_and_a_locked_one_stays() {
+        let rig = Rig::new();
+        let digest = || rig.tollgate.gate().ruleset().digest().to_string();
+        let before = digest();
+        rig.change(|switches| {
+            switches.disable("mail", rig.switch(None)).unwrap();
+            switches.disable("keep", rig.switch(None)).unwrap();
+        });
+        assert_eq!(rig.heard().unwrap(), Reloaded::Switches);
+        assert!(!rig.is_denied("mail") && rig.is_denied("rm") && rig.is_denied("code"));
+        assert_ne!(digest(), before, "a decision names what it was made under");
+        rig.change(|switches| assert!(switches.enable("mail")));
+        assert_eq!(rig.heard().unwrap(), Reloaded::Switches);
+        assert!(rig.is_denied("mail"));
+    }
+
+    #[test]
+    fn a_pause_ends_by_itself_also_where_nobody_watches() {
+        let mut rig = Rig::new();
+        let pause = rig.switch(Some(Duration::from_millis(1_500)));
+        rig.change(|switches| switches.pause(pause).unwrap());
+        assert_eq!(rig.heard().unwrap(), Reloaded::Switches);
+        assert!(!rig.is_denied("mail") && rig.is_denied("rm"));
+        drop(rig.watch.take());
+        std::thread::sleep(Duration::from_millis(1_600));
+        assert!(rig.is_denied("mail"));
+    }
+
+    #[test]
+    fn a_trusted_policy_of_a_project_that_changes_does_not_loosen_a_running_gate() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("work/.git")).unwrap();
+        fs::write(root.join("policy.yaml"), NONE).unwrap();
+        let file = root.join("work/tollgate.yaml");
+        let text = "version: 1\nhooks: [{ name: mail, on: pre_tool, deny: \"no\" }]\n";
+        fs::write(&file, text).unwrap();
+        let places = Places::of_user(&root.join("work")).unwrap();
+        let places =
+            places.with_policies(vec![root.join("policy.yaml")]).with_state(root.join("state"));
+        let now = tollgate_gate::Timestamp::from_millis(0);
+        let layer = places.load(now).unwrap().layers.pop().unwrap();
+        places.trust().unwrap().trust(&file, &layer.digest, now).unwrap();
+        let open = || {
+            let ledger = Arc::new(MemoryLedger::new());
+            Tollgate::builder().places(places.clone()).ledger(ledger).open().unwrap()
+        };
+        let tollgate = open();
+        assert!(tollgate.notices().is_empty());
+        fs::write(&file, "version: 1\nhooks: []\n").unwrap();
+        let error = super::block_on(tollgate.reload()).unwrap_err();
+        assert!(matches!(error, ReloadError::Missing { .. }), "{error}");
+        assert_eq!(tollgate.gate().ruleset().hooks().count(), 1);
+        assert_eq!(open().notices().len(), 1, "a new one ignores it, and says so");
+    }
+
+    #[test]
+    fn a_watch_ends_with_what_it_watches() {
+        let rig = Rig::new();
+        let Rig { tollgate, watch, .. } = rig;
+        let weak = Arc::downgrade(&tollgate);
+        drop(tollgate);
+        drop(watch);
+        assert!(weak.upgrade().is_none());
+        assert!(super::mark(Path::new("/")).is_some(), "a folder is looked at, not read");
+    }
+}

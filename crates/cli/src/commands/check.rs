@@ -77,7 +77,8 @@ fn text(checked: &[Checked]) -> String {
             let _ = writeln!(out, "{}\n", one.report.text().trim_end());
         }
     }
-    for one in checked {
+    // The report of a single policy counts for itself.
+    for one in checked.iter().filter(|one| checked.len() > 1 || one.report.diagnostics.is_empty()) {
         let (errors, warnings) =
             (one.report.count(Severity::Error), one.report.count(Severity::Warning));
         let _ = match (errors, warnings) {

@@ -20,26 +20,19 @@ use tollgate::{OpenError, Tollgate};
 
 const EVENT_REMEDY: &str = "`tollgate schema event` says what an event looks like";
 const POLICY_REMEDY: &str = "name one with --policy FILE, or write one with `tollgate init`";
+const CHECK_REMEDY: &str = "`tollgate check` says all that is wrong with it";
 
 pub(crate) fn run(globals: &Globals, arguments: &DecideArguments) -> Result<Exit, Failure> {
     let gate = match open(globals, arguments) {
         Ok(gate) => gate,
         Err(OpenError::Policy(failure)) => {
             let none = failure.report.diagnostics.iter().any(|found| found.code == "no-policy");
-            let (code, remedy) = match none {
-                true => ("no_policy", POLICY_REMEDY),
-                false => ("bad_policy", "`tollgate check` says all that is wrong with it"),
+            let (code, message, remedy) = match none {
+                true => ("no_policy", "there is no policy in force", POLICY_REMEDY),
+                false => ("bad_policy", "the policy does not load", CHECK_REMEDY),
             };
-            let message = match none {
-                true => "there is no policy in force".to_owned(),
-                false => "the policy does not load".to_owned(),
-            };
-            answer(&error_line(None, code, &message, remedy))?;
-            return Err(if none {
-                Failure::usage(format!("no_policy: {message}"), remedy)
-            } else {
-                Failure::policy(failure)
-            });
+            answer(&error_line(None, code, message, remedy))?;
+            return Err(Failure::policy(failure));
         }
         Err(error) => return Err(unopened(&error)),
     };

@@ -1,0 +1,15 @@
+//! The binary as a person and a program use it: arguments in, standard output and an exit code out.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test whose ground is missing has failed"
+)]
+
+mod checking;
+mod deciding;
+mod hostile;
+mod presets;
+mod rig;
+mod switching;
