@@ -12,4 +12,5 @@ mod deciding;
 mod hostile;
 mod presets;
 mod rig;
+mod streams;
 mod switching;
