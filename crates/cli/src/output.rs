@@ -15,12 +15,16 @@ pub(crate) fn say(text: &str) -> Result<(), Failure> {
 
 /// Writes a piece of the answer as it is and sees that it is out. A reader that has gone away wants no more.
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    told(text).map(drop)
+}
+
+/// Writes a piece of the answer; whether anybody still reads.
+pub(crate) fn told(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::internal(format!("standard output cannot be written: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::internal(format!("standard output cannot be written: {error}"))),
     }
 }
 

@@ -170,14 +170,13 @@ fn speed(folder: &Path) {
     println!("\n{} files, {:.1} MB of ordinary text", files.len(), bytes as f64 / 1e6);
     let detector = detector();
     let contents: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
-    let start = Instant::now();
-    let found: usize = contents
-        .iter()
-        .map(|content| detector.inspect_bytes(content, &Context::default()).findings.len())
-        .sum();
-    let seconds = start.elapsed().as_secs_f64();
+    let start = cpu_seconds();
+    let inspect =
+        |content: &Vec<u8>| detector.inspect_bytes(content, &Context::default()).findings.len();
+    let found: usize = contents.iter().map(inspect).sum();
+    let seconds = cpu_seconds() - start;
     println!(
-        "{:<12} {seconds:>7.2} s wall in one thread, {:.0} MB/s, {found} findings",
+        "{:<12} {seconds:>7.2} s CPU, {:.0} MB/s, {found} findings (without start-up and reading)",
         "tollgate",
         bytes as f64 / 1e6 / seconds
     );
@@ -198,6 +197,16 @@ fn speed(folder: &Path) {
             println!("{name:<12} {seconds:>7.2} s CPU, {:.0} MB/s", bytes as f64 / 1e6 / seconds);
         }
     }
+}
+
+/// CPU time of this process so far, as the Linux scheduler counts it; elsewhere the clock.
+fn cpu_seconds() -> f64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let start = START.get_or_init(Instant::now);
+    std::fs::read_to_string("/proc/self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or_else(|| start.elapsed().as_secs_f64(), |nanoseconds| nanoseconds / 1e9)
 }
 
 /// `0m1.234s` in seconds.

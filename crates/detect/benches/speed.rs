@@ -25,6 +25,9 @@ const CHUNKS_MAX: usize = 1000;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if args.first().is_some_and(|arg| arg == "dense") {
+        return print!("{}", fill(&dense()));
+    }
     if args.first().is_some_and(|arg| arg == "cold") {
         return cold();
     }

@@ -136,11 +136,17 @@ pub(crate) fn has_word(hay: &[u8], word: &[u8]) -> bool {
 pub(crate) struct Letters(u32);
 
 impl Letters {
-    pub(crate) fn of(text: &[u8]) -> Self {
-        Self(text.iter().fold(0, |bits, byte| bits | Self::bit(*byte)))
+    pub(crate) const fn of(text: &[u8]) -> Self {
+        let mut bits = 0;
+        let mut rest = text;
+        while let [first, tail @ ..] = rest {
+            bits |= Self::bit(*first);
+            rest = tail;
+        }
+        Self(bits)
     }
 
-    fn bit(byte: u8) -> u32 {
+    const fn bit(byte: u8) -> u32 {
         match byte | 0x20 {
             letter @ b'a'..=b'z' => 1 << (letter - b'a'),
             0x80.. => 1 << 31,
@@ -150,7 +156,13 @@ impl Letters {
 
     /// Whether a word can stand in the text, by its first letter.
     pub(crate) fn may_hold(self, word: &[u8]) -> bool {
-        word.first().is_some_and(|first| self.0 & Self::bit(*first) != 0)
+        let needed = word.first().map_or(0, |first| Self::bit(*first));
+        needed == 0 || self.0 & needed != 0
+    }
+
+    /// Whether all of these letters are there.
+    pub(crate) const fn hold(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
     }
 }
 
@@ -158,6 +170,35 @@ impl Letters {
 pub(crate) fn has_any_word(hay: &[u8], words: &[&str]) -> bool {
     let letters = Letters::of(hay);
     words.iter().any(|word| letters.may_hold(word.as_bytes()) && has_word(hay, word.as_bytes()))
+}
+
+/// Lower-case words with their letters, so that most are ruled out at once.
+#[derive(Debug)]
+pub(crate) struct Words<const N: usize> {
+    words: [&'static str; N],
+    letters: [Letters; N],
+}
+
+impl<const N: usize> Words<N> {
+    pub(crate) const fn new(words: [&'static str; N]) -> Self {
+        let mut letters = [Letters(0); N];
+        let mut rest: &[&str] = &words;
+        let mut places: &mut [Letters] = &mut letters;
+        while let ([word, tail @ ..], [place, free @ ..]) = (rest, places) {
+            *place = Letters::of(word.as_bytes());
+            rest = tail;
+            places = free;
+        }
+        Self { words, letters }
+    }
+
+    /// Whether any of the words stands anywhere in `hay`, ASCII case ignored.
+    pub(crate) fn any_in(&self, hay: &[u8]) -> bool {
+        let letters = Letters::of(hay);
+        let mut possible =
+            self.words.iter().zip(&self.letters).filter(|(_, needed)| letters.hold(**needed));
+        possible.any(|(word, _)| find_folded(hay, word.as_bytes()).is_some())
+    }
 }
 
 /// The nearest character boundary at or before `at`.

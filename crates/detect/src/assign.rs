@@ -398,6 +398,10 @@ impl Reader<'_> {
         let rest = cut(self.bytes, open, (open + VALUE_BYTES_MAX).min(self.bytes.len()));
         let len = rest.iter().take_while(|byte| !ends(**byte)).count();
         let mut end = open + len;
+        // `abc...`: somebody cut it short.
+        if cut(self.bytes, end.saturating_sub(2), end) == b".." {
+            return None;
+        }
         // A sentence's full stop is not the value's.
         while end > open && matches!(before(self.bytes, end), b'.' | b':' | b'?') {
             end -= 1;

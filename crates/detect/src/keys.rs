@@ -3,7 +3,7 @@
 //! A keyword inside a name counts when it ends the name, or when what follows it does not turn it into
 //! something about the secret (`token_type`, `password_hash_rounds`, `secretName`).
 
-use crate::ascii::{at, before, cut};
+use crate::ascii::{Letters, at, before, cut};
 use crate::limits::NAME_BYTES_MAX;
 use crate::value::Strength;
 
@@ -48,6 +48,19 @@ pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
     ("秘钥", Strength::Secret),
     ("key", Strength::Weak),
 ];
+
+/// The letters of each keyword, so that most names are done with at once.
+const LETTERS: [Letters; KEYWORDS.len()] = {
+    let mut all = [Letters::of(b""); KEYWORDS.len()];
+    let mut rest = KEYWORDS;
+    let mut places: &mut [Letters] = &mut all;
+    while let ([(keyword, _), tail @ ..], [place, free @ ..]) = (rest, places) {
+        *place = Letters::of(keyword.as_bytes());
+        rest = tail;
+        places = free;
+    }
+    all
+};
 
 /// Last parts of a name that make it speak about a secret rather than hold one.
 const ABOUT: &[&str] = &[
@@ -245,14 +258,14 @@ pub(crate) fn speaks(
     if ABOUT.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes())) {
         return None;
     }
+    // What every visitor of a page gets is no secret.
+    let open = [b"csrf".as_slice(), b"xsrf", b"authenticity", b"public", b"pub", b"publishable"];
+    let lead = last_part(trim_joint(cut(name, 0, offset)));
+    if open.iter().any(|word| lead.eq_ignore_ascii_case(word)) {
+        return None;
+    }
     if strength == Strength::Weak {
         let head = cut(name, 0, offset);
-        let head = head
-            .strip_suffix(b"_")
-            .or(head.strip_suffix(b"-"))
-            .or(head.strip_suffix(b"."))
-            .unwrap_or(head);
-        let lead = last_part(head);
         if PLAIN_KEYS.iter().any(|word| lead.eq_ignore_ascii_case(word.as_bytes()))
             || head.is_empty() && tail.is_empty()
         {
@@ -260,6 +273,14 @@ pub(crate) fn speaks(
         }
     }
     Some(strength)
+}
+
+/// The name without a `_`, `-` or `.` at its end.
+fn trim_joint(name: &[u8]) -> &[u8] {
+    match name {
+        [head @ .., b'_' | b'-' | b'.'] => head,
+        _ => name,
+    }
 }
 
 /// The last word of a name, by `_`, `-`, `.` or camel case.
@@ -285,7 +306,9 @@ pub(crate) fn strength_of(name: &str) -> Option<Strength> {
     if bytes.len() > NAME_BYTES_MAX || bytes.iter().any(|byte| b"[]{}<>()\"'=".contains(byte)) {
         return None;
     }
-    KEYWORDS.iter().find_map(|(keyword, strength)| {
+    let letters = Letters::of(bytes);
+    let possible = KEYWORDS.iter().zip(LETTERS).filter(|(_, needed)| letters.hold(*needed));
+    possible.map(|(keyword, _)| keyword).find_map(|(keyword, strength)| {
         let offset = crate::ascii::find_folded(bytes, keyword.as_bytes())?;
         speaks(bytes, offset, keyword.len(), *strength)
     })

@@ -50,6 +50,11 @@ impl Pattern {
         Ok(Self { parts, anchor, anchor_offset })
     }
 
+    /// Whether a match begins where its keyword does.
+    pub(crate) fn begins_with_keyword(&self) -> bool {
+        self.anchor == 0 && self.anchor_offset == 0
+    }
+
     /// The span that matches with the keyword standing at `hit`.
     pub(crate) fn match_around(&self, bytes: &[u8], hit: usize) -> Option<(usize, usize)> {
         let anchored = hit.checked_sub(self.anchor_offset)?;

@@ -4,7 +4,7 @@
 //! what lies before it is history, which keys and context may stand in and data may not.
 
 use crate::ascii::{ALNUM, BASE64, ByteSet, at, cut, cut_str, run_end, run_start};
-use crate::assign;
+use crate::assign::{self, Assignment};
 use crate::census::{self, Trace};
 use crate::decode;
 use crate::detector::{Cue, Detector};
@@ -23,6 +23,8 @@ use crate::value::{Strength, assess};
 
 /// How far a value may stand behind its key across the ends of units, in bytes.
 const REACH_BYTES: usize = 120;
+/// A value so long that the keywords in it are not read again, in bytes.
+const VALUE_BYTES_LONG: usize = 128;
 /// How near the end of a window a key block must come to be called undecided, in bytes.
 const BLOCK_MARGIN_BYTES: usize = 256;
 /// Bytes of a percent-encoded stretch.
@@ -53,6 +55,8 @@ pub(crate) struct Scanner<'a> {
     units: Units<'a>,
     raw: Raw,
     percent_read: usize,
+    /// Where the last long value ends.
+    value_read: usize,
     block_read: usize,
     custom_read: Vec<(usize, usize)>,
 }
@@ -72,6 +76,7 @@ pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, de
         units: Units::new(bytes, origin),
         raw: Raw::default(),
         percent_read: 0,
+        value_read: 0,
         block_read: 0,
         custom_read: Vec::new(),
     };
@@ -182,6 +187,14 @@ impl<'a> Scanner<'a> {
         self.push(hit);
     }
 
+    /// Keeps a hit that lies in the unit of its key, which needs no second look.
+    fn keeps(&mut self, place: usize, hit: Option<Hit>) -> bool {
+        let (start, end) = self.units.at(place);
+        let inside = hit.filter(|hit| start <= place && hit.end < end);
+        self.push(inside);
+        inside.is_some()
+    }
+
     /// Tries a reader with the text up to the end of each unit in reach, the nearest first.
     fn reaching(&mut self, place: usize, from: usize, read: impl Fn(&[u8]) -> Option<Hit>) {
         let (_, mut end) = self.units.at(place);
@@ -208,7 +221,8 @@ impl<'a> Scanner<'a> {
             return;
         };
         let read = |text: &[u8]| secrets::near(text, place, len, rule, entry, pattern);
-        if self.long || read(self.bytes).is_some() {
+        let hit = if self.long { None } else { read(self.bytes) };
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
             self.reaching(place, place + len, read);
         }
     }
@@ -220,14 +234,26 @@ impl<'a> Scanner<'a> {
         else {
             return;
         };
-        let read = |text: &[u8]| {
-            let found = assign::read(text, name)?;
+        // A keyword inside a long value that was read already: its own value would be the rest of that one.
+        // Near the end of the unit it may still have a value in the next.
+        if place < self.value_read && self.units.at(place).1.saturating_sub(name.1) > REACH_BYTES {
+            return;
+        }
+        let judge = |text: &[u8], found: Assignment| {
             let (start, end) = found.value;
             let score = assess(cut(text, start, end), at(text, end), strength, found.written)?;
             Some(Hit::secret(start, end, assigned_rule(strength), score, 1))
         };
-        if self.long || read(self.bytes).is_some() {
-            self.reaching(place, name.1, read);
+        let text = self.loose(place);
+        let first = assign::read(text, name);
+        if let Some(found) = first
+            && found.value.1 - found.value.0 > VALUE_BYTES_LONG
+        {
+            self.value_read = found.value.1;
+        }
+        let hit = first.and_then(|found| judge(text, found));
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
+            self.reaching(place, name.1, |text| judge(text, assign::read(text, name)?));
         }
     }
 

@@ -5,7 +5,7 @@
 //! ask about it. Refused here: silence about what was not understood, and a verdict (that is the
 //! policy's).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -238,7 +238,8 @@ pub struct Effect {
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     list: Vec<Effect>,
-    seen: HashSet<u64>,
+    /// Where an effect with this hash stands; what collides is kept twice, never dropped.
+    seen: HashMap<u64, usize>,
     full: bool,
 }
 
@@ -269,9 +270,11 @@ impl Effects {
             return;
         }
         let mut hasher = DefaultHasher::new();
-        (verb, &target, &piece.text, piece.span).hash(&mut hasher);
-        if self.seen.insert(hasher.finish()) {
-            self.list.push(Effect { verb, target, piece: piece.clone() });
+        (verb, &target, piece.span).hash(&mut hasher);
+        let effect = Effect { verb, target, piece: piece.clone() };
+        let at = *self.seen.entry(hasher.finish()).or_insert(self.list.len());
+        if self.list.get(at) != Some(&effect) {
+            self.list.push(effect);
         }
     }
 

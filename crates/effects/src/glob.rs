@@ -158,7 +158,13 @@ fn from_marked(text: &str) -> Vec<Step> {
             }
             mark::WORD => steps.push(Step::Star),
             mark::ONE => steps.push(Step::One),
-            mark::DEEP | mark::BELOW | mark::VOID | mark::REMOTE | mark::INIT | mark::SECRET => {
+            mark::DEEP
+            | mark::BELOW
+            | mark::VOID
+            | mark::REMOTE
+            | mark::INIT
+            | mark::SECRET
+            | mark::FILE => {
                 steps.push(Step::Deep);
             }
             c => steps.push(Step::Char(c)),

@@ -21,6 +21,8 @@ pub(crate) const REMOTE: char = '\u{E005}';
 pub(crate) const INIT: char = '\u{E006}';
 /// The value of a variable that is named like a secret.
 pub(crate) const SECRET: char = '\u{E007}';
+/// The content of a file that could not be read.
+pub(crate) const FILE: char = '\u{E008}';
 /// Anything at all.
 pub(crate) const VOID: char = '\u{E00F}';
 /// An unquoted `{`, `,`, `}` before brace expansion.
@@ -44,7 +46,7 @@ pub(crate) fn has_mark(text: &str) -> bool {
 
 /// Whether `text` holds a part that may be anything.
 pub(crate) fn has_void(text: &str) -> bool {
-    has_mark(text) && text.contains([VOID, REMOTE, INIT, SECRET])
+    has_mark(text) && text.contains([VOID, REMOTE, INIT, SECRET, FILE])
 }
 
 /// The text as a person reads it.
@@ -62,6 +64,7 @@ pub(crate) fn shown(text: &str) -> String {
             REMOTE => out.push_str("<from the network>"),
             INIT => out.push_str("<set-up text>"),
             SECRET => out.push_str("<secret variable>"),
+            FILE => out.push_str("<content of a file>"),
             VOID => out.push_str("<unknown>"),
             OPEN => out.push('{'),
             COMMA => out.push(','),

@@ -183,19 +183,30 @@ impl Run<'_> {
         {
             words.drain(..2);
         }
-        while words
-            .first()
-            .is_some_and(|word| matches!(word.as_str(), "&" | "." | "@" | "if" | "else"))
-        {
+        let mut called = false;
+        while let Some(word) = words.first() {
+            match word.as_str() {
+                "&" | "." => called = true,
+                "@" | "if" | "else" => {}
+                _ => break,
+            }
             words.remove(0);
         }
         let Some(first) = words.first().cloned() else { return false };
+        if lang == Lang::Cmd
+            && let Some(inner) = nested(&words)
+        {
+            return self.windows_command(scope, lang, &inner, remote);
+        }
         for word in &words {
             self.windows_block(scope, lang, word);
         }
         let mut name =
             first.trim_start_matches('@').to_ascii_lowercase().replace(['^', '`', '"', '\''], "");
         if name.starts_with(['$', '(', '[']) {
+            if called {
+                self.unknown(Verb::Runs, Reason::ProgramName);
+            }
             return self.windows_expression(&words);
         }
         name = path::base_name(&name.replace('\\', "/")).trim_end_matches(".exe").to_owned();
@@ -208,7 +219,7 @@ impl Run<'_> {
         let (options, mut targets) = parameters(&args, lang);
         redirected(self, scope, &mut targets);
         self.program(&name, "");
-        let command = Command { lang, name: &name, options, targets, remote };
+        let command = Command { lang, name: &name, words: &words, options, targets, remote };
         self.windows_known(scope, &command)
     }
 
@@ -280,6 +291,10 @@ impl Run<'_> {
 
     pub(crate) fn windows_path(&mut self, scope: &Scope, verb: Verb, text: &str, tree: bool) {
         let mut text = windows_home(self, text.trim_matches(['"', '\'']));
+        // To `cmd`, `*.*` is everything.
+        if let Some(folder) = text.strip_suffix("*.*") {
+            text = format!("{folder}*");
+        }
         if text.len() == 2 && text.ends_with(':') {
             text.push('/');
         }
@@ -290,6 +305,27 @@ impl Run<'_> {
         let globbed = crate::program::find::globbed(&text.replace('\\', "/"));
         self.path(scope, verb, &globbed, tree);
     }
+}
+
+/// The command inside `for %i in (LIST) do COMMAND` and `exist FILE COMMAND` (the `if` is gone).
+fn nested(words: &[String]) -> Option<Vec<String>> {
+    let lower = |index: usize| words.get(index).map(|word| word.to_ascii_lowercase());
+    let first = lower(0)?;
+    if first == "for" {
+        let at = words.iter().position(|word| word.eq_ignore_ascii_case("do"))?;
+        let variable = words.iter().find(|word| word.starts_with('%'))?;
+        let list = words.iter().find(|word| word.starts_with('('))?;
+        let list = list.trim_matches(['(', ')']);
+        let inner = words.get(at + 1..)?;
+        return Some(inner.iter().map(|word| word.replace(variable.as_str(), list)).collect());
+    }
+    let skip = match first.as_str() {
+        "exist" => 2,
+        "not" if lower(1).as_deref() == Some("exist") => 3,
+        _ if first.contains("==") => 1,
+        _ => return None,
+    };
+    words.get(skip..).filter(|inner| !inner.is_empty()).map(<[String]>::to_vec)
 }
 
 /// Known variables in a path.

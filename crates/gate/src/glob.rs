@@ -92,6 +92,11 @@ impl Glob {
         if pattern.len() > GLOB_BYTES_MAX {
             return Err(GlobError::TooLong);
         }
+        // Most patterns are plain names.
+        if !pattern.contains(['*', '?', '[', '{', '\\']) {
+            let alternatives = vec![Shape::Exact(pattern.into())];
+            return Ok(Glob { pattern: pattern.into(), alternatives });
+        }
         let mut alternatives = Vec::new();
         for expanded in expand_braces(pattern)? {
             alternatives.push(shape(tokens(pattern, &expanded, is_path)?));
@@ -163,8 +168,11 @@ fn anchor(shape: &Shape) -> Option<Anchor> {
     }
 }
 
-/// The patterns that the braces stand for. Nested braces are expanded from the left.
-fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
+/// The patterns that the braces of a glob stand for. Nested braces are expanded from the left.
+///
+/// # Errors
+/// [`GlobError`] for braces that are never closed or stand for too much.
+pub fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
     let mut todo = vec![pattern.to_owned()];
     let mut done = Vec::new();
     while let Some(current) = todo.pop() {

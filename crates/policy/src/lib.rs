@@ -4,7 +4,8 @@
 //! language), `compile` (raw to plan to hooks), `layers` (whose policy, trust, tightening), `lint`,
 //! `load` (all of it in one call). Beside these stand the two vocabularies of a hook: `actions`, what
 //! it does, and `when`, on which condition; and what people do with a policy: `explain`, `suite`
-//! (policy tests), `backtest`. A policy with an error never gives a ruleset.
+//! (policy tests), `backtest`, `replay` (events out of the ledger). A policy with an error never gives
+//! a ruleset.
 //!
 //! Refused here: any I/O but reading policy files, the trust store and snapshots; any network; any
 //! environment variable that a policy does not declare.
@@ -12,12 +13,14 @@
 pub mod actions;
 pub mod backtest;
 pub mod compile;
+pub mod detection;
 pub mod diagnostic;
 pub mod explain;
 pub mod layers;
 pub mod limits;
 pub mod load;
 pub mod private;
+pub mod replay;
 pub mod snapshot;
 pub mod suite;
 pub mod when;
@@ -27,6 +30,7 @@ mod judged;
 mod lint;
 mod schema;
 
+pub use compile::analysed::AnalysedEffects;
 pub use compile::effects::{
     CallEffects, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
 };

@@ -11,11 +11,15 @@ use crate::error::StoreError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 use rustix::fs::OFlags;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Where Linux names its run; other systems have no such file, and read the end of the book instead.
+const BOOT_FILE: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_BYTES_MAX: u64 = 64;
 
 /// First and longest pause between two looks at a lock that is held.
 const PAUSE_US_MIN: u64 = 20;
@@ -115,6 +119,13 @@ impl Disk for Folder {
 
     fn sync_folder(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
+    }
+
+    fn boot(&self) -> Option<String> {
+        let mut name = String::new();
+        File::open(BOOT_FILE).ok()?.take(BOOT_BYTES_MAX).read_to_string(&mut name).ok()?;
+        let name = name.trim_end();
+        (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())).then(|| name.into())
     }
 
     fn lock(&self) -> Result<Box<dyn Held>, StoreError> {

@@ -10,6 +10,7 @@ pub mod places;
 pub mod switches;
 pub mod watch;
 
+mod knowledge;
 mod open;
 
 pub use open::{Builder, OpenError, ReloadError, Tollgate};

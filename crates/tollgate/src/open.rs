@@ -1,5 +1,6 @@
 //! Opening: from a policy and a place for the ledger to a gate that is ready, and reloading it.
 
+use crate::knowledge;
 use crate::places::{Places, PlacesError, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
@@ -9,10 +10,11 @@ use tollgate_gate::{
     Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
     Settings, State, SwitchError,
 };
+use tollgate_policy::detection::DetectScrub;
 use tollgate_policy::layers::TrustError;
 use tollgate_policy::{
-    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, LoadOptions, Loaded,
-    TrustStore, load, load_text,
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, Loaded, TrustStore, load,
+    load_text,
 };
 use tollgate_store::{FileLedger, LedgerOptions, StoreError, SystemClock};
 
@@ -344,7 +346,7 @@ fn read(
     trust: Option<&TrustStore>,
 ) -> Result<Option<Loaded>, PlacesLoadError> {
     let environment = |name: &str| std::env::var(name).ok();
-    let options = LoadOptions { env: &environment, trust, ..LoadOptions::new(clock.now()) };
+    let options = knowledge::options(&environment, trust, clock.now());
     Ok(match source {
         Source::Code => None,
         Source::Text(name, text) => Some(load_text(name, text, &options)?),
@@ -477,7 +479,7 @@ impl Builder {
         self
     }
 
-    /// Scrubs records with this.
+    /// Scrubs records with this. Without one, the detector's rules for secrets do it.
     #[must_use]
     pub fn scrub(mut self, scrub: Arc<dyn Scrub>) -> Builder {
         self.scrub = Some(scrub);
@@ -548,9 +550,10 @@ impl Builder {
         if let Some(state) = self.state {
             builder = builder.state(state);
         }
-        if let Some(scrub) = self.scrub {
-            builder = builder.scrub(scrub);
-        }
+        builder = builder.scrub(match self.scrub {
+            Some(scrub) => scrub,
+            None => Arc::new(DetectScrub::new()),
+        });
         if let Some(approver) = self.approver {
             builder = builder.approver(approver);
         }

@@ -10,6 +10,7 @@
 //! own, from the outermost inwards, so that a file dropped into a sub-folder cannot stand in the place
 //! of the project's: a project's policy only tightens, and only after a person trusted it.
 
+use crate::knowledge;
 use nix::unistd::{User, geteuid};
 use std::fs::{self, Metadata};
 use std::io;
@@ -17,7 +18,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tollgate_gate::Timestamp;
 use tollgate_policy::layers::{TrustError, TrustStore};
-use tollgate_policy::{Layer, LayerKind, LayerState, LoadFailure, LoadOptions, Loaded, load};
+use tollgate_policy::{Layer, LayerKind, LayerState, LoadFailure, Loaded, load};
 
 /// The policy of the machine.
 pub const MANAGED_POLICY: &str = "/etc/tollgate/policy.yaml";
@@ -300,8 +301,7 @@ impl Places {
         let found = layers.iter().any(|layer| layer.kind == LayerKind::Project);
         let trust = if found { Some(self.trust()?) } else { None };
         let environment = |name: &str| std::env::var(name).ok();
-        let options =
-            LoadOptions { env: &environment, trust: trust.as_ref(), ..LoadOptions::new(now) };
+        let options = knowledge::options(&environment, trust.as_ref(), now);
         Ok(load(layers, &options)?)
     }
 }

@@ -109,7 +109,11 @@ impl Run<'_> {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
             return;
         }
-        let void = text.contains([mark::VOID, mark::INIT]);
+        if text.trim() == mark::FILE.to_string() {
+            self.unknown(Verb::Does, Reason::Script);
+            return;
+        }
+        let void = text.contains([mark::VOID, mark::INIT, mark::FILE]);
         if void && text.trim().chars().all(mark::is_mark) {
             self.unknown(Verb::Runs, Reason::RunText);
             return;

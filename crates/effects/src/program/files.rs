@@ -428,8 +428,10 @@ impl Run<'_> {
             "crowdstrike",
         ];
         let vital = words.iter().any(|word| VITAL.iter().any(|name| word.starts_with(name)));
-        let everything =
-            words.iter().any(|word| matches!(*word, "-u" | "--user" | "-v" | "." | ".*"));
+        // All of a user's processes, or whatever a pattern that fits everything names.
+        let args = running.args;
+        let everything = (args.has("-u") && args.positionals.is_empty())
+            || args.positionals.iter().any(|word| matches!(word.as_str(), "." | ".*" | ""));
         if vital || everything {
             self.thing(Verb::Destroys, "system");
         }

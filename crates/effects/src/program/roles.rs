@@ -33,6 +33,7 @@ impl Run<'_> {
                 Act::ProjectCode => self.unknown(Verb::Does, Reason::ProjectCode),
                 Act::Opaque => self.unknown(Verb::Does, Reason::Program),
                 Act::Hidden => self.unknown(Verb::Runs, Reason::RunText),
+                Act::Agent if running.args.acts_on(&Act::NoAgent) => {}
                 Act::Agent => {
                     let target = Target::Agent { name: running.name.into(), unguarded };
                     self.out.add(Verb::Runs, target, &self.piece);
@@ -42,7 +43,8 @@ impl Run<'_> {
                 | Act::Nothing
                 | Act::InPlace
                 | Act::DeletesArgs
-                | Act::ReadsArgs => {}
+                | Act::ReadsArgs
+                | Act::NoAgent => {}
             }
         }
         if unguarded && !running.args.acts_on(&Act::Agent) {
@@ -80,7 +82,7 @@ impl Run<'_> {
         match role {
             Role::Skip | Role::Folder | Role::Argv | Role::ShellRest => {}
             Role::Read => self.path(scope, Verb::Reads, value, tree),
-            Role::Write => self.path(scope, Verb::Writes, value, tree),
+            Role::Write => self.path(scope, Verb::Writes, value, false),
             Role::Tree => self.path(scope, Verb::Writes, value, true),
             Role::Delete => self.path(scope, Verb::Deletes, value, tree),
             Role::DeleteTree => self.path(scope, Verb::Deletes, value, true),
@@ -131,6 +133,10 @@ impl Run<'_> {
                 self.run_text(&mut inner, value, "");
             }
             Role::Mount => self.mount(scope, value),
+            Role::Method if value.eq_ignore_ascii_case("DELETE") => {
+                self.thing(Verb::Destroys, "remote-object");
+            }
+            Role::Method => {}
         }
     }
 

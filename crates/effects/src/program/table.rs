@@ -87,6 +87,8 @@ pub(crate) enum Role {
     Program,
     /// `read:write` as in docker's `-v`.
     Mount,
+    /// An HTTP method.
+    Method,
 }
 
 /// Languages whose one-liners are looked into.
@@ -132,6 +134,8 @@ pub(crate) enum Act {
     Agent,
     /// An AI agent whose guards are off.
     Unguarded,
+    /// A sub-command of an agent program that runs no agent.
+    NoAgent,
     /// Paths count with all below.
     Tree,
     /// Nothing happens.
@@ -278,8 +282,20 @@ pub(crate) struct Program {
 
 #[derive(Debug, Default)]
 struct Entry {
-    lines: Vec<Cow<'static, str>>,
-    parsed: OnceLock<Program>,
+    first: Cow<'static, str>,
+    /// Most names stand in one line only.
+    more: Vec<Cow<'static, str>>,
+    parsed: OnceLock<Box<Program>>,
+}
+
+impl Entry {
+    fn add(&mut self, line: Cow<'static, str>) {
+        if self.first.is_empty() {
+            self.first = line;
+        } else {
+            self.more.push(line);
+        }
+    }
 }
 
 /// FNV-1a: the index is built at every start of a short-lived process, from names of our own.
@@ -369,13 +385,13 @@ impl Programs {
             Cow::Borrowed(line) => {
                 for name in names_of(line) {
                     let entry = self.entries.entry(Cow::Borrowed(name)).or_default();
-                    entry.lines.push(Cow::Borrowed(line));
+                    entry.add(Cow::Borrowed(line));
                 }
             }
             Cow::Owned(line) => {
                 for name in names_of(&line) {
                     let entry = self.entries.entry(Cow::Owned(name.to_owned())).or_default();
-                    entry.lines.push(Cow::Owned(line.clone()));
+                    entry.add(Cow::Owned(line.clone()));
                 }
             }
         }
@@ -384,8 +400,8 @@ impl Programs {
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
         let entry = self.entries.get(name)?;
         Some(entry.parsed.get_or_init(|| {
-            let mut program = Program::default();
-            for line in &entry.lines {
+            let mut program = Box::<Program>::default();
+            for line in std::iter::once(&entry.first).chain(&entry.more) {
                 let Ok(record) = record(0, line) else { continue };
                 if record.sub.is_empty() {
                     program.root = record;

@@ -38,6 +38,7 @@ pub(crate) fn role(word: &str) -> Option<Role> {
         "assign" => Role::Assign,
         "program" => Role::Program,
         "mount" => Role::Mount,
+        "method" => Role::Method,
         _ => return None,
     })
 }
@@ -98,6 +99,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         "hidden" => Act::Hidden,
         "agent" => Act::Agent,
         "unguarded" => Act::Unguarded,
+        "noagent" => Act::NoAgent,
         "tree" => Act::Tree,
         "nothing" => Act::Nothing,
         "inplace" => Act::InPlace,

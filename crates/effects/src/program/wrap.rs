@@ -93,7 +93,8 @@ impl Run<'_> {
         let text = match file {
             Some(file) => self.content(scope, &file).unwrap_or_else(|| mark::VOID.to_string()),
             None if running.stdin.is_empty() => mark::VOID.to_string(),
-            None => running.stdin.to_owned(),
+            // One line of a file is anything.
+            None => running.stdin.replace(mark::FILE, "\u{E00F}"),
         };
         let whole = lines || running.args.has("-0");
         let split = |c: char| c == '\n' || c == '\0' || (!whole && c.is_whitespace());

@@ -80,7 +80,7 @@ impl Run<'_> {
                     flow.stdin = if is_network(&word) {
                         mark::REMOTE.to_string()
                     } else {
-                        self.content(scope, &word).unwrap_or_else(|| mark::VOID.to_string())
+                        self.content(scope, &word).unwrap_or_else(|| unread(&word))
                     };
                 }
             }
@@ -305,4 +305,11 @@ pub(crate) fn is_shell(name: &str) -> bool {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "rbash" | "tcsh" | "csh"
     ) || name.strip_suffix(".exe").is_some_and(|name| name == "bash" || name == "sh")
         || net::is_url(name) && name.ends_with("/sh")
+}
+
+/// What flows from a file that could not be read: a file of the project, or anything at all.
+fn unread(word: &str) -> String {
+    let anywhere = mark::has_void(word)
+        || ["/tmp", "/var/tmp", "/dev"].iter().any(|place| word.starts_with(place));
+    if anywhere { mark::VOID.to_string() } else { mark::FILE.to_string() }
 }

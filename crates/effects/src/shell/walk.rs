@@ -63,7 +63,10 @@ impl Run<'_> {
         } else if text.trim() == mark::INIT.to_string() {
             self.unknown(Verb::Does, Reason::SetUpText);
             return true;
-        } else if text.contains([mark::VOID, mark::SECRET, mark::INIT])
+        } else if text.trim() == mark::FILE.to_string() {
+            self.unknown(Verb::Does, Reason::Script);
+            return true;
+        } else if text.contains([mark::VOID, mark::SECRET, mark::INIT, mark::FILE])
             || text.trim() == mark::WORD.to_string()
         {
             self.unknown(Verb::Runs, Reason::RunText);

@@ -56,10 +56,12 @@ pub(crate) fn parameters(args: &[String], lang: Lang) -> (Vec<(String, String)>,
         };
         let takes = lang == Lang::Powershell
             && glued.is_none()
-            && !SWITCHES
-                .iter()
-                .any(|switch| *switch == name || (name.len() > 2 && switch.starts_with(&name)))
-            && words.peek().is_some_and(|next| !next.starts_with('-'));
+            && !SWITCHES.iter().any(|switch| {
+                *switch == name || (name.len() > 2 && name != "verb" && switch.starts_with(&name))
+            })
+            && words.peek().is_some_and(|next| {
+                !next.starts_with('-') || matches!(name.as_str(), "argumentlist" | "command")
+            });
         let value = if takes { words.next().cloned() } else { glued };
         options.push((name, value.unwrap_or_default()));
     }
@@ -163,7 +165,10 @@ impl Cutter {
             '|' => self.end(chars.peek() != Some(&'|')),
             ';' | '\n' => self.end(false),
             // In PowerShell a single `&` calls what follows.
-            '&' if powershell && chars.peek() != Some(&'&') => self.end_word(),
+            '&' if powershell && chars.peek() != Some(&'&') => {
+                self.end_word();
+                self.now.words.push("&".to_owned());
+            }
             '&' => self.end(false),
             '>' => {
                 if matches!(self.word.as_str(), "2" | "1" | "*") {

@@ -20,6 +20,8 @@ const SYSTEM: &str = include_str!("../../data/windows.txt");
 pub(crate) struct Command<'c> {
     pub(crate) lang: Lang,
     pub(crate) name: &'c str,
+    /// The words as they stand, the name first.
+    pub(crate) words: &'c [String],
     pub(crate) options: Vec<(String, String)>,
     pub(crate) targets: Vec<String>,
     /// Its input comes from the network.
@@ -168,6 +170,7 @@ impl Run<'_> {
             self.thing(Verb::Sends, "data");
         }
         if let Some(file) = command.named("outfile") {
+            self.wrote(scope, &file, &mark::REMOTE.to_string(), false);
             self.windows_path(scope, Verb::Writes, &file, false);
         }
     }
@@ -216,6 +219,8 @@ impl Run<'_> {
                 }
                 if !urls.is_empty() && !matches!(command.name, "certutil" | "bitsadmin") {
                     self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
+                } else if let Some(file) = targets.last().filter(|t| !t.contains("://")) {
+                    self.wrote(scope, file, &mark::REMOTE.to_string(), false);
                 }
                 !urls.is_empty()
             }
@@ -254,25 +259,18 @@ impl Run<'_> {
         if (harmless && !shell) || matches!(name, "set" | "echo") {
             return;
         }
+        let first = command.words.first().map_or(name, |word| word.as_str());
         if known_name(self.ctx.programs, name).is_none() {
-            if !net::is_url(name) {
+            let content = self.content(scope, first).unwrap_or_default();
+            if content.contains(mark::REMOTE) {
+                self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
+            } else if !net::is_url(name) {
                 self.unknown(Verb::Does, Reason::Program);
             }
             return;
         }
-        let mut argv = vec![name.to_owned()];
-        for (option, value) in &command.options {
-            let dash = match (command.lang == Lang::Cmd, option.len() > 1 && !shell) {
-                (true, _) => "/",
-                (false, true) => "--",
-                (false, false) => "-",
-            };
-            argv.push(format!("{dash}{option}"));
-            if !value.is_empty() {
-                argv.push(value.clone());
-            }
-        }
-        argv.extend(command.targets.iter().cloned());
+        let rest = command.words.iter().skip(1).cloned();
+        let argv: Vec<String> = std::iter::once(name.to_owned()).chain(rest).collect();
         self.invoke_apart(scope, argv, "");
     }
 }

@@ -266,5 +266,6 @@ fn agents_and_their_switched_off_guards_are_an_effect() {
     has("claude -p hi", "runs agent claude");
     has("env X=1 codex exec --yolo hi", "runs agent codex, its guards off");
     has("echo hi | xargs -I{} gemini -y -p {}", "runs agent gemini, its guards off");
+    assert!(!lines("claude mcp list").iter().any(|line| line.contains("agent")));
     assert!(!lines("claude --version").iter().any(|line| line.contains("agent")));
 }

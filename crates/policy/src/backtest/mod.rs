@@ -1,7 +1,7 @@
 //! Backtests: captured events through a new policy, and what would change.
 //!
-//! Each event is decided by the new policy and compared with what was decided then: by the record it
-//! comes with, or by the old policy where there is one; without either, with "everything was
+//! Each event is decided by the new policy and compared with what the old policy decides, where there is
+//! one, or else with what was decided then, where that is known; without either, with "everything was
 //! allowed". Both policies keep their own state, and the clock goes by the events' own times, so limits
 //! count as they would have. With labels (which events were harmful) it also says how well the new
 //! policy tells them apart.
@@ -76,6 +76,25 @@ pub struct Hits {
     pub harmless_stopped: u64,
     /// Harmless events.
     pub harmless: u64,
+    /// Labels of which no event was decided.
+    pub unused_labels: u64,
+}
+
+impl Hits {
+    /// The share of harmful events that it stops or asks about; none without such events.
+    pub fn hit_rate(&self) -> Option<f64> {
+        rate(self.harmful_stopped, self.harmful)
+    }
+
+    /// The share of harmless events that it stops or asks about; none without such events.
+    pub fn false_positive_rate(&self) -> Option<f64> {
+        rate(self.harmless_stopped, self.harmless)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of events are far below 2^53")]
+fn rate(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// What would change.
@@ -169,8 +188,8 @@ impl Backtest {
         self.events += 1;
         let decision = self.new.judge(&event).await;
         let before = match (&mut self.old, baseline) {
-            (_, Some(baseline)) => baseline,
-            (Some(old), None) => Baseline::of(&old.judge(&event).await),
+            (Some(old), _) => Baseline::of(&old.judge(&event).await),
+            (None, Some(baseline)) => baseline,
             (None, None) => Baseline::untouched(&event),
         };
         self.label(&event, &decision);
@@ -221,7 +240,11 @@ impl Backtest {
             unchanged: self.unchanged,
             masked: self.masked,
             changes,
-            hits: self.labels.map(|_| self.hits),
+            hits: self.labels.map(|labels| {
+                let seen = self.hits.harmful + self.hits.harmless;
+                let labels = u64::try_from(labels.len()).unwrap_or(u64::MAX);
+                Hits { unused_labels: labels.saturating_sub(seen), ..self.hits }
+            }),
         }
     }
 }

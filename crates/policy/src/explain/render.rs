@@ -31,7 +31,9 @@ impl Explanation {
         let width = width.unwrap_or(0).min(40);
         for hook in self.hooks.iter().filter(|hook| hook.fate != Fate::OtherKind) {
             let name = shown(&hook.hook.name, 40).to_string();
-            let _ = writeln!(out, "  {name:width$}  {}", words(&hook.fate));
+            let _ = write!(out, "  {name:width$}  {}", hook.fate.words());
+            let time = if let Fate::Ran { us, .. } = &hook.fate { Some(us) } else { None };
+            let _ = writeln!(out, "{}", time.map_or_else(String::new, |us| format!(" ({us} us)")));
             if let Fate::Ran { rewrite, .. } = &hook.fate {
                 for change in rewrite {
                     let _ = writeln!(out, "  {:width$}    {}", "", change_words(change));
@@ -49,6 +51,13 @@ impl Explanation {
     }
 }
 
+impl Fate {
+    /// What came of the hook, in a few words: `no match: tool: list`.
+    pub fn words(&self) -> String {
+        words(self)
+    }
+}
+
 fn words(fate: &Fate) -> String {
     match fate {
         Fate::OtherKind => "other kind".to_owned(),
@@ -57,7 +66,7 @@ fn words(fate: &Fate) -> String {
         Fate::NotReached => "not reached: the chain had ended".to_owned(),
         Fate::NoMatch { key } => format!("no match: {}", shown(key, SHOWN_CHARS_MAX)),
         Fate::Excepted => "an exception holds".to_owned(),
-        Fate::Ran { vote, reason, rewrite, claims, dry_run, fault, judged_again, us } => {
+        Fate::Ran { vote, reason, rewrite, claims, dry_run, fault, judged_again, us: _ } => {
             let mut out = match vote {
                 Some(vote) => vote.to_string(),
                 None if !rewrite.is_empty() => "rewrote".to_owned(),
@@ -75,7 +84,6 @@ fn words(fate: &Fate) -> String {
                     let _ = write!(out, " [{word}]");
                 }
             }
-            let _ = write!(out, " ({us} us)");
             out
         }
     }

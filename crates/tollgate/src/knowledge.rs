@@ -1,0 +1,93 @@
+//! What a policy is loaded with: detectors by name, and a source of effects that reads commands and
+//! may ask the file system where a link leads and what a script says.
+
+use nix::unistd::{User, geteuid};
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use tollgate_effects::{Entry, FileSystem};
+use tollgate_gate::Timestamp;
+use tollgate_policy::compile::Redactors;
+use tollgate_policy::{
+    AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore, detection,
+};
+
+static REDACTORS: LazyLock<Redactors> = LazyLock::new(detection::redactors);
+
+/// The options of every load: detectors, effects, the declared part of the environment.
+pub(crate) fn options<'o>(
+    environment: &'o dyn Fn(&str) -> Option<String>,
+    trust: Option<&'o TrustStore>,
+    now: Timestamp,
+) -> LoadOptions<'o> {
+    LoadOptions {
+        env: environment,
+        trust,
+        redactors: &REDACTORS,
+        effects: Some(&effects),
+        ..LoadOptions::new(now)
+    }
+}
+
+fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {
+    // Of the user database, not of the environment: no variable changes what a policy means.
+    let user = User::from_uid(geteuid()).ok().flatten();
+    let home = user.and_then(|user| user.dir.to_str().map(str::to_owned));
+    Arc::new(AnalysedEffects::new(facts, Arc::new(Disk), home))
+}
+
+/// The file system of the machine, asked carefully: nothing is followed, only regular files are read.
+struct Disk;
+
+impl FileSystem for Disk {
+    fn look(&self, path: &str) -> Entry {
+        let Ok(metadata) = std::fs::symlink_metadata(path) else { return Entry::Absent };
+        if metadata.is_symlink() {
+            let target = std::fs::read_link(path).ok();
+            return match target.as_deref().and_then(Path::to_str) {
+                Some(target) => Entry::Link(target.to_owned()),
+                None => Entry::Absent,
+            };
+        }
+        match (metadata.is_dir(), metadata.is_file()) {
+            (true, _) => Entry::Folder,
+            (_, true) => Entry::File,
+            (false, false) => Entry::Absent,
+        }
+    }
+
+    fn read(&self, path: &str, bytes_max: usize) -> Option<String> {
+        let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+        let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+        // Asked of what was opened: between a look and a read a name can change.
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut text = String::new();
+        let limit = bytes_max as u64 + 1;
+        file.take(limit).read_to_string(&mut text).ok().filter(|_| is_file)?;
+        (text.len() <= bytes_max).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Disk;
+    use tollgate_effects::{Entry, FileSystem};
+
+    #[test]
+    fn only_regular_files_of_the_size_that_is_allowed_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(at("script"), "rm -rf x").unwrap();
+        std::os::unix::fs::symlink(at("script"), at("link")).unwrap();
+        assert_eq!(Disk.look(&at("script")), Entry::File);
+        assert_eq!(Disk.look(&at("link")), Entry::Link(at("script")));
+        assert_eq!(Disk.look(&at("")), Entry::Folder);
+        assert_eq!(Disk.look(&at("none")), Entry::Absent);
+        assert_eq!(Disk.read(&at("script"), 8).as_deref(), Some("rm -rf x"));
+        assert_eq!(Disk.read(&at("script"), 7), None);
+        assert_eq!(Disk.read(&at("link"), 100), None);
+        assert_eq!(Disk.read(&at(""), 100), None);
+    }
+}
