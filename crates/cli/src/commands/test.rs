@@ -240,8 +240,7 @@ impl Round {
 }
 
 fn load(desk: &Desk, paths: &[PathBuf]) -> Result<Loaded, Failure> {
-    let layers: Vec<Layer> =
-        paths.iter().map(|path| Layer::named(LayerKind::User, path)).collect();
+    let layers: Vec<Layer> = paths.iter().map(|path| Layer::named(LayerKind::User, path)).collect();
     desk.places.load_layers(&layers, desk.now()).map_err(|error| unloaded(&error))
 }
 
