@@ -4,9 +4,10 @@ use crate::rig::Rig;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use tollgate::Places;
 use tollgate::gate::Timestamp;
 use tollgate::policy::suite::{Suite, run};
-use tollgate::policy::{Layer, LayerKind, LoadOptions, load};
+use tollgate::policy::{Layer, LayerKind};
 
 fn preset(name: &str) -> (Rig, String) {
     let rig = Rig::new();
@@ -49,7 +50,7 @@ fn the_tests_beside_each_preset_pass() {
         let text = fs::read_to_string(folder.join(format!("{name}.tests.yaml"))).unwrap();
         let suite = Suite::read(name, &text).unwrap_or_else(|report| panic!("{}", report.text()));
         let layer = Layer::named(LayerKind::Project, folder.join(format!("{name}.yaml")));
-        let loaded = load(&[layer], &LoadOptions::new(now)).unwrap();
+        let loaded = Places::of_user(&folder).unwrap().load_layers(&[layer], now).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let report = runtime.block_on(run(&suite, &loaded)).unwrap();
         assert!(!report.cases.is_empty());
