@@ -44,8 +44,11 @@ impl Explanation {
         if others > 0 {
             let _ = writeln!(out, "  {others} more for other kinds than {}", self.kind);
         }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
         for note in &self.notes {
-            let _ = writeln!(out, "\nnote: {note}");
+            let _ = writeln!(out, "note: {note}");
         }
         out
     }
