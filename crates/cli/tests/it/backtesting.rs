@@ -43,6 +43,7 @@ fn what_would_change_is_counted_by_hook_with_examples() {
         "1  newly asked by big",
         "1  newly allowed by no-delete",
         "1  rewritten otherwise by clamp",
+        "            max: 50 -> 10",
         "e3 delete_x: deny by no-delete (hook_denied) -> allow",
     ] {
         assert!(out.contains(line), "{line}\n{out}");
@@ -117,7 +118,7 @@ fn broken_lines_are_named_and_the_others_judged() {
     let none = rig.run(&["backtest", "new.yaml", "--against", "nowhere"]).expect(2);
     assert!(none.err.contains("`nowhere` cannot be read"), "{}", none.err);
     let folder = rig.run(&["backtest", "new.yaml", "--against", "."]).expect(2);
-    assert!(folder.err.contains("remedy:") || folder.err.contains("ledger"), "{}", folder.err);
+    assert!(folder.err.contains("there is no ledger in `.`"), "{}", folder.err);
     let none = rig.run(&["backtest", "nowhere.yaml", "--against", "events.jsonl"]).expect(2);
     assert!(none.err.contains("nowhere.yaml"), "{}", none.err);
 }

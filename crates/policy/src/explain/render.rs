@@ -36,7 +36,7 @@ impl Explanation {
             let _ = writeln!(out, "{}", time.map_or_else(String::new, |us| format!(" ({us} us)")));
             if let Fate::Ran { rewrite, .. } = &hook.fate {
                 for change in rewrite {
-                    let _ = writeln!(out, "  {:width$}    {}", "", change_words(change));
+                    let _ = writeln!(out, "  {:width$}    {}", "", change.words());
                 }
             }
         }
@@ -92,12 +92,15 @@ fn words(fate: &Fate) -> String {
     }
 }
 
-fn change_words(change: &Change) -> String {
-    let value = |value: &Option<Json>| match value {
-        Some(value) => shown(&value.text(), SHOWN_CHARS_MAX).to_string(),
-        None => "nothing".to_owned(),
-    };
-    let path = if change.path.is_empty() { "all of it" } else { &change.path };
-    let path = shown(path, SHOWN_CHARS_MAX);
-    format!("{path}: {} -> {}", value(&change.before), value(&change.after))
+impl Change {
+    /// The difference on one line: `max: 50 -> 10`.
+    pub fn words(&self) -> String {
+        let value = |value: &Option<Json>| match value {
+            Some(value) => shown(&value.text(), SHOWN_CHARS_MAX).to_string(),
+            None => "nothing".to_owned(),
+        };
+        let path = if self.path.is_empty() { "all of it" } else { &self.path };
+        let path = shown(path, SHOWN_CHARS_MAX);
+        format!("{path}: {} -> {}", value(&self.before), value(&self.after))
+    }
 }
