@@ -15,5 +15,6 @@ mod explaining;
 mod hostile;
 mod presets;
 mod rig;
+mod streams;
 mod switching;
 mod testing;
