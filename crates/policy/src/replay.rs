@@ -8,8 +8,8 @@
 use crate::backtest::{Baseline, part_text};
 use tollgate_gate::{Event, EventError, EventKind, Json, Object, Timestamp};
 
-/// How every text starts that stands where a secret stood.
-const MASK_START: &str = "[SECRET";
+/// How the texts start that stand where a secret stood: the gate's own and the detector's labels.
+const MASK_STARTS: [&str; 3] = ["[SECRET", "[PRIVATE_KEY", "[PASSWORD"];
 /// Most masked places that are named.
 const PLACES_MAX: usize = 100;
 
@@ -138,12 +138,16 @@ pub fn masked_places(value: &Json) -> Vec<String> {
     out
 }
 
+fn is_masked(text: &str) -> bool {
+    MASK_STARTS.iter().any(|start| text.contains(start))
+}
+
 fn walk(path: String, value: &Json, out: &mut Vec<String>) {
     if out.len() >= PLACES_MAX {
         return;
     }
     match value {
-        Json::String(text) if text.contains(MASK_START) => out.push(path),
+        Json::String(text) if is_masked(text) => out.push(path),
         Json::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 walk(format!("{path}[{at}]"), item, out);
@@ -152,7 +156,7 @@ fn walk(path: String, value: &Json, out: &mut Vec<String>) {
         Json::Object(object) => {
             for (key, value) in object.iter() {
                 let place = below(&path, key);
-                if key.contains(MASK_START) {
+                if is_masked(key) {
                     out.push(place.clone());
                 }
                 walk(place, value, out);

@@ -133,6 +133,8 @@ impl Disk for Folder {
         let turn = wait_for(&self.turnstile, until)?;
         let held = wait_for(&self.lock, until)?;
         drop(turn);
+        // Others would take a lock of the same name that is not this one.
+        DiskFile::len(&*self.lock).map_err(|error| StoreError::io("hold", "lock", error))?;
         Ok(Box::new(held))
     }
 }

@@ -27,10 +27,9 @@ const NAMED_MAX: u64 = 5;
 
 pub(crate) fn run(globals: &Globals, arguments: &BacktestArguments) -> Result<Exit, Failure> {
     let desk = Desk::new(globals)?;
-    let load =
-        |path: &Path| -> Result<Loaded, Failure> {
-            desk.load_layers(&[Layer::named(LayerKind::User, path)])
-        };
+    let load = |path: &Path| -> Result<Loaded, Failure> {
+        desk.load_layers(&[Layer::named(LayerKind::User, path)])
+    };
     let new = load(&arguments.new)?;
     let old = arguments.old.as_deref().map(load).transpose()?;
     let mut test = Backtest::new(&new, old.as_ref()).map_err(Failure::internal)?;
@@ -62,7 +61,10 @@ pub(crate) fn run(globals: &Globals, arguments: &BacktestArguments) -> Result<Ex
         return Ok(Exit::Done);
     }
     Err(Failure::usage(
-        format!("{bad} lines of {} hold no event; the report covers the others", name(&arguments.against)),
+        format!(
+            "{bad} lines of {} hold no event; the report covers the others",
+            name(&arguments.against)
+        ),
         "`tollgate schema event` says what an event looks like",
     ))
 }
@@ -187,9 +189,8 @@ fn read_labels(path: &Path) -> Result<HashMap<String, bool>, Failure> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let bad = |why: &str| {
-            Failure::usage(format!("{} line {}: {why}", name(path), at + 1), REMEDY)
-        };
+        let bad =
+            |why: &str| Failure::usage(format!("{} line {}: {why}", name(path), at + 1), REMEDY);
         let label = Json::read(line).map_err(|error| bad(&error.to_string()))?;
         let id = label.get("id").and_then(Json::as_str).ok_or_else(|| bad("there is no `id`"))?;
         let harmful = match label.get("harmful") {
@@ -208,11 +209,14 @@ fn text(report: &BacktestReport, others: u64, notes: &[&str]) -> String {
     if report.changes.is_empty() && report.events > 0 {
         out.push_str("nothing would change\n");
     }
+    if others > 0 || !notes.is_empty() {
+        out.push('\n');
+    }
     if others > 0 {
-        out.push_str(&format!("\nnote: {others} records are no decisions\n"));
+        out.push_str(&format!("note: {others} records are no decisions\n"));
     }
     for note in notes {
-        out.push_str(&format!("\nnote: {note}\n"));
+        out.push_str(&format!("note: {note}\n"));
     }
     out
 }

@@ -232,6 +232,7 @@ pub(crate) enum Handler {
     Printenv,
     Tee,
     EditorInput,
+    Patch,
 }
 
 impl Handler {

@@ -177,6 +177,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "fd" => Handler::Fd,
         "printenv" => Handler::Printenv,
         "tee" => Handler::Tee,
+        "patch" => Handler::Patch,
         "editorinput" => Handler::EditorInput,
         _ => return None,
     })

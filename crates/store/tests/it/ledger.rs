@@ -302,12 +302,17 @@ fn no_more_buffered_records_than_agreed_are_off_the_disk() {
 
 #[test]
 fn a_ledger_whose_files_were_removed_closes() {
-    let rig = Rig::new();
-    let ledger = rig.ledger();
-    append(&ledger, "a").unwrap();
-    fs::remove_dir_all(rig.folder()).unwrap();
-    let refused = append(&ledger, "b").unwrap_err();
-    assert!(refused.to_string().contains("was removed"), "{refused}");
+    for removed in ["head", "lock", "00000000000000000001.jsonl"] {
+        let rig = Rig::new();
+        let ledger = rig.ledger();
+        append(&ledger, "a").unwrap();
+        fs::remove_file(rig.folder().join(removed)).unwrap();
+        let refused = append(&ledger, "b").unwrap_err();
+        assert!(refused.to_string().contains("was removed"), "{removed}: {refused}");
+        // Not even when a new one stands in its place.
+        drop(FileLedger::open(&rig.folder(), options()));
+        append(&ledger, "c").unwrap_err();
+    }
 }
 
 #[test]
