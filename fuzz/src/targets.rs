@@ -463,6 +463,10 @@ fn effects(data: &[u8]) {
     assert_eq!(tollgate_effects::effects(&call, &context).rows(), found.rows());
 }
 
+/// Texts up to this length must be stable when masked again, in bytes. A mask is shorter than what it
+/// masks, so in a longer text a reader that looks back over a window sees more the second time.
+const STABLE_BYTES_MAX: usize = 200;
+
 /// A text: findings lie in it, masks stay when they are masked again, and a stream gives the same
 /// wherever it is cut.
 fn detect(data: &[u8]) {
@@ -477,7 +481,7 @@ fn detect(data: &[u8]) {
         assert!(text.get(finding.range()).is_some(), "{finding:?}");
     }
     let masked = MASKS.redact(&text, &TextContext::default()).text;
-    if let Some(masked) = masked {
+    if let Some(masked) = masked.filter(|_| text.len() <= STABLE_BYTES_MAX) {
         let again = MASKS.redact(&masked, &TextContext::default()).text;
         assert_eq!(again.as_deref().unwrap_or(&masked), masked);
     }
