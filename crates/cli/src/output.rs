@@ -5,8 +5,15 @@
 use crate::exit::Failure;
 use std::fmt;
 use std::io::{ErrorKind, IsTerminal, Write as _};
+use tollgate::gate::text::shown_block;
 
-/// Writes a piece of the answer and sees that it is out. A reader that has gone away wants no more.
+/// Writes an answer for people: what could move, reorder or hide text on a terminal is escaped, wherever
+/// it came from (a path of a stranger's repository, the name of a hook, a reason).
+pub(crate) fn say(text: &str) -> Result<(), Failure> {
+    answer(&shown_block(text, usize::MAX).to_string())
+}
+
+/// Writes a piece of the answer as it is and sees that it is out. A reader that has gone away wants no more.
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     told(text).map(drop)
 }

@@ -85,13 +85,20 @@ fn default_ledger(desk: &Desk, loaded: &Loaded) -> Result<PathBuf, Failure> {
 
 /// Opens a ledger for reading.
 pub(crate) fn open(folder: &Path) -> Result<Book, Failure> {
-    if !folder.is_dir() {
-        return Err(Failure::usage(
+    let none = || {
+        Failure::usage(
             format!("there is no ledger in `{}`", folder.display()),
-            "it comes into being with the first recorded decision; name another with --ledger DIR",
-        ));
+            "it comes into being with the first record; name another folder",
+        )
+    };
+    if !folder.is_dir() {
+        return Err(none());
     }
-    Book::open(folder).map_err(|error| unreadable(&error))
+    let book = Book::open(folder).map_err(|error| unreadable(&error))?;
+    if book.files().next().is_none() && book.tombstone().is_none() {
+        return Err(none());
+    }
+    Ok(book)
 }
 
 /// A ledger that cannot be read on.

@@ -264,6 +264,9 @@ fn joins(bytes: &[u8], from: usize, limit: usize) -> bool {
 
 /// `scheme://user:password@host` around the `@` at `sign`.
 pub(crate) fn url_password(bytes: &[u8], sign: usize) -> Option<Hit> {
+    if matches!(before(bytes, sign), b'@' | b' ' | b'\n') {
+        return None;
+    }
     let head = cut(bytes, sign.saturating_sub(240), sign);
     let scheme = memchr::memmem::rfind(head, b"://")?;
     let from = sign - head.len() + scheme + 3;

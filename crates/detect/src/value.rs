@@ -297,6 +297,9 @@ fn assess_password(value: &[u8], classes: Classes, written: Written) -> Option<f
     }
     if classes.space > 0 {
         // A passphrase has no sentence's punctuation; a hint or an error message has.
+        if written == Written::Literal {
+            return (classes.upper + classes.digit + classes.other == 0).then_some(0.55);
+        }
         let machine = classes.digit > 0 && classes.other > 0 && classes.space < 3;
         return (machine && written == Written::Quoted).then_some(0.6);
     }

@@ -258,9 +258,10 @@ impl Writer {
 
     fn read_head(&self) -> Result<Vec<u8>, StoreError> {
         // The length is not needed, but a file that was removed under us must not be believed.
-        let read = self.head_file.len().and_then(|_| {
-            read_range(&*self.head_file, 0, HEAD_BYTES_MAX as u64)
-        });
+        let read = self
+            .head_file
+            .len()
+            .and_then(|_| read_range(&*self.head_file, 0, HEAD_BYTES_MAX as u64));
         read.map_err(|error| StoreError::io("read", HEAD_NAME, error))
     }
 

@@ -214,7 +214,7 @@ impl Work<'_> {
             ("switch", Some("allow".to_owned())),
             ("reason", Some(self.reason.clone())),
             ("until", self.until.map(|until| until.to_string())),
-            ("file", Some(target.path.display().to_string())),
+            ("file", Some(target.real.display().to_string())),
             ("event", Some(self.event.id.to_string())),
         ];
         self.desk.record(loaded, RecordKind::Switch, Some(hook), &detail)

@@ -209,11 +209,14 @@ fn text(report: &BacktestReport, others: u64, notes: &[&str]) -> String {
     if report.changes.is_empty() && report.events > 0 {
         out.push_str("nothing would change\n");
     }
+    if others > 0 || !notes.is_empty() {
+        out.push('\n');
+    }
     if others > 0 {
-        out.push_str(&format!("\nnote: {others} records are no decisions\n"));
+        out.push_str(&format!("note: {others} records are no decisions\n"));
     }
     for note in notes {
-        out.push_str(&format!("\nnote: {note}\n"));
+        out.push_str(&format!("note: {note}\n"));
     }
     out
 }

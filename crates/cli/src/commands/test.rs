@@ -6,7 +6,7 @@
 use crate::args::{Globals, TestArguments, TestFormat};
 use crate::desk::{Desk, run as block_on, unloaded};
 use crate::exit::{Exit, Failure};
-use crate::output::{Style, answer};
+use crate::output::{Style, answer, told};
 use crate::past::{name, read};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -30,23 +30,31 @@ pub(crate) fn run(globals: &Globals, arguments: &TestArguments) -> Result<Exit, 
         answer(&round.written(arguments))?;
         return Ok(round.exit(arguments));
     }
-    let mut before = None;
+    watch(&desk, globals, arguments)
+}
+
+/// Runs the tests again whenever what they depend on has changed, until nobody reads any more.
+fn watch(desk: &Desk, globals: &Globals, arguments: &TestArguments) -> Result<Exit, Failure> {
+    let mut files = suites(&arguments.files)?;
+    let mut before: Option<Seen> = None;
     loop {
-        // Files may come and go while it watches.
-        let files = suites(&arguments.files)?;
+        // Looked at before the round: what changes while it runs starts the next one.
         let now = seen(globals, &files);
         if before.as_ref() != Some(&now) {
             if before.is_some() && arguments.format == TestFormat::Text {
                 answer(&format!("\n{} changed\n\n", changed(before.as_ref(), &now)))?;
             }
-            let round = Round::run(&desk, globals, &files)?;
-            if !crate::output::told(&round.written(arguments))? {
+            let round = Round::run(desk, globals, &files)?;
+            if !told(&round.written(arguments))? {
                 return Ok(round.exit(arguments));
             }
-            // What a policy includes is known once it has been loaded.
-            before = Some(seen(globals, &files));
+            before = Some(now);
         }
         std::thread::sleep(POLL);
+        // Files come and go while they are being saved.
+        if let Ok(found) = suites(&arguments.files) {
+            files = found;
+        }
     }
 }
 

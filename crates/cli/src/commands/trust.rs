@@ -3,7 +3,7 @@
 use crate::args::{Globals, TrustArguments};
 use crate::desk::{Desk, LINE_CHARS_MAX, agreed, misplaced, unloaded};
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::say;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use tollgate::gate::RecordKind;
@@ -38,16 +38,17 @@ fn trust_file(globals: &Globals, file: &Path, yes: bool) -> Result<Exit, Failure
     let store = desk.places.trust().map_err(|error| unloaded(&error))?;
     let trust = store.look(&file, &layer.digest);
     if trust == Trust::Trusted {
-        answer(&format!("{} is trusted as it is\n", file.display()))?;
+        say(&format!("{} is trusted as it is\n", file.display()))?;
         return Ok(Exit::Done);
     }
-    answer(&shown_policy(&loaded, &layer, trust == Trust::Changed))?;
+    say(&shown_policy(&loaded, &layer, trust == Trust::Changed))?;
     if !yes && !agreed("Trust it?")? {
-        answer("not trusted: it stays ignored\n")?;
+        say("not trusted: it stays ignored
+")?;
         return Ok(Exit::No);
     }
     pin(&desk, &loaded, &layer)?;
-    answer("trusted, as long as not a byte of it changes\n")?;
+    say("trusted, as long as not a byte of it changes\n")?;
     Ok(Exit::Done)
 }
 

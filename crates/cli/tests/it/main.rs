@@ -7,9 +7,14 @@
     reason = "a test whose ground is missing has failed"
 )]
 
+mod allowing;
+mod backtesting;
 mod checking;
 mod deciding;
+mod explaining;
 mod hostile;
 mod presets;
 mod rig;
+mod streams;
 mod switching;
+mod testing;

@@ -11,8 +11,9 @@ mod render;
 
 pub use line::{Baseline, Captured, LineError, read_line};
 
+use crate::explain::{Change, diff};
 use crate::judged;
-use crate::limits::EXAMPLES_MAX;
+use crate::limits::{EXAMPLE_CHANGES_MAX, EXAMPLES_MAX};
 use crate::load::Loaded;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +64,8 @@ pub struct Example {
     pub before: String,
     /// What is decided now.
     pub after: String,
+    /// With another rewrite: what differs in the payload as it goes on.
+    pub rewrite: Vec<Change>,
 }
 
 /// How well the new policy tells labelled events apart. Refused, aborted and asked count as a hit.
@@ -214,6 +217,15 @@ impl Backtest {
                 subject: event.payload.subject().unwrap_or_default().to_owned(),
                 before: before.words(),
                 after: after.words(),
+                rewrite: match kind {
+                    ChangeKind::OtherRewrite => differences(&before, &after),
+                    ChangeKind::NewlyRefused
+                    | ChangeKind::NewlyAllowed
+                    | ChangeKind::NewlyAsked
+                    | ChangeKind::NewlyAnswered
+                    | ChangeKind::NewlyAborted
+                    | ChangeKind::OtherCode => Vec::new(),
+                },
             });
         }
     }
@@ -266,6 +278,17 @@ fn change(before: &Baseline, after: &Baseline) -> Option<ChangeKind> {
     let goes_through = after.verdict == Verdict::Allow;
     let rewritten = goes_through && before.part.is_some() && before.part != after.part;
     rewritten.then_some(ChangeKind::OtherRewrite)
+}
+
+/// What differs between the payloads of two decisions.
+fn differences(before: &Baseline, after: &Baseline) -> Vec<Change> {
+    let read = |baseline: &Baseline| Json::read(baseline.part.as_deref()?.as_bytes()).ok();
+    match (read(before), read(after)) {
+        (Some(before), Some(after)) => {
+            diff(&before, &after).into_iter().take(EXAMPLE_CHANGES_MAX).collect()
+        }
+        (_, _) => Vec::new(),
+    }
 }
 
 /// The canonical text of the part of a payload.

@@ -26,7 +26,14 @@ impl BacktestReport {
             for example in &change.examples {
                 let (event, subject) = (shown(&example.event, 60), shown(&example.subject, 60));
                 let (before, after) = (shown(&example.before, 120), shown(&example.after, 120));
-                let _ = writeln!(out, "          {event} {subject}: {before} -> {after}");
+                if example.rewrite.is_empty() {
+                    let _ = writeln!(out, "          {event} {subject}: {before} -> {after}");
+                    continue;
+                }
+                let _ = writeln!(out, "          {event} {subject}: {after}");
+                for change in &example.rewrite {
+                    let _ = writeln!(out, "            {}", change.words());
+                }
             }
         }
         if let Some(hits) = hits {

@@ -7,6 +7,7 @@
 use super::Exception;
 use crate::diagnostic::{Report, SourceId};
 use crate::file::{Entry, Node, Value, read_tree};
+use tollgate_gate::text::is_deceptive;
 
 /// Why an exception cannot be written into a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +54,8 @@ pub fn with_unless(text: &str, exception: &Exception, note: &str) -> Result<Stri
     let matching = exception.matching();
     let item = |indent: usize| {
         let pad = " ".repeat(indent);
-        let note: String = note.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let plain = |c: char| if c.is_control() || is_deceptive(c) { ' ' } else { c };
+        let note: String = note.chars().map(plain).collect();
         format!("{pad}# {note}\n{pad}- {matching}\n")
     };
     if let Some(unless) = hook.entry("unless") {

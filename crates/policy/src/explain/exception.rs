@@ -5,6 +5,7 @@
 
 use crate::load::Loaded;
 use std::fmt::{self, Write as _};
+use tollgate_gate::text::is_deceptive;
 use tollgate_gate::{Decision, Event, Json, Timestamp, Verdict};
 
 /// Most arguments that an exception pins.
@@ -161,7 +162,20 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// A text in double quotes, as JSON writes it, which YAML reads alike.
+/// A text in double quotes, as JSON writes it, which YAML reads alike. What would deceive whoever reads
+/// the policy is escaped too.
 fn quoted(text: &str) -> String {
-    Json::from(text).text()
+    let json = Json::from(text).text();
+    if !json.chars().any(is_deceptive) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        let _ = match u32::from(c) {
+            code if is_deceptive(c) && code <= 0xffff => write!(out, "\\u{code:04x}"),
+            code if is_deceptive(c) => write!(out, "\\U{code:08x}"),
+            _ => write!(out, "{c}"),
+        };
+    }
+    out
 }

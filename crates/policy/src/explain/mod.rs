@@ -13,6 +13,7 @@ mod render;
 
 pub use amend::{AmendError, with_exception, with_unless};
 pub use diff::Change;
+pub(crate) use diff::diff;
 pub use exception::{Exception, NoException, exception_for};
 
 use crate::compile::{self, build};

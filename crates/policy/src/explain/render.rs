@@ -36,7 +36,7 @@ impl Explanation {
             let _ = writeln!(out, "{}", time.map_or_else(String::new, |us| format!(" ({us} us)")));
             if let Fate::Ran { rewrite, .. } = &hook.fate {
                 for change in rewrite {
-                    let _ = writeln!(out, "  {:width$}    {}", "", change_words(change));
+                    let _ = writeln!(out, "  {:width$}    {}", "", change.words());
                 }
             }
         }
@@ -44,8 +44,11 @@ impl Explanation {
         if others > 0 {
             let _ = writeln!(out, "  {others} more for other kinds than {}", self.kind);
         }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
         for note in &self.notes {
-            let _ = writeln!(out, "\nnote: {note}");
+            let _ = writeln!(out, "note: {note}");
         }
         out
     }
@@ -89,12 +92,15 @@ fn words(fate: &Fate) -> String {
     }
 }
 
-fn change_words(change: &Change) -> String {
-    let value = |value: &Option<Json>| match value {
-        Some(value) => shown(&value.text(), SHOWN_CHARS_MAX).to_string(),
-        None => "nothing".to_owned(),
-    };
-    let path = if change.path.is_empty() { "all of it" } else { &change.path };
-    let path = shown(path, SHOWN_CHARS_MAX);
-    format!("{path}: {} -> {}", value(&change.before), value(&change.after))
+impl Change {
+    /// The difference on one line: `max: 50 -> 10`.
+    pub fn words(&self) -> String {
+        let value = |value: &Option<Json>| match value {
+            Some(value) => shown(&value.text(), SHOWN_CHARS_MAX).to_string(),
+            None => "nothing".to_owned(),
+        };
+        let path = if self.path.is_empty() { "all of it" } else { &self.path };
+        let path = shown(path, SHOWN_CHARS_MAX);
+        format!("{path}: {} -> {}", value(&self.before), value(&self.after))
+    }
 }

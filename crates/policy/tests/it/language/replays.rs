@@ -157,7 +157,7 @@ const BLOCK: &str = "# mine\nversion: 1\nhooks:\n  - on: pre_tool\n    name: no 
 fn an_exception_in_the_hooks_own_file_becomes_its_unless_and_nothing_else_changes() {
     for text in [FLOW, BLOCK] {
         let mut amended = text.to_owned();
-        for path in ["a", "b: {c}"] {
+        for path in ["a", "b: {c}", "x\u{202e}y\u{e0001}"] {
             let loaded = policy(&amended);
             let event = call("rm", &format!("{{\"path\":\"{path}\"}}"));
             let event = Event::read(event.as_bytes(), now()).unwrap();
@@ -166,6 +166,7 @@ fn an_exception_in_the_hooks_own_file_becomes_its_unless_and_nothing_else_change
             amended = with_unless(&amended, &exception, "why\n  # and who").unwrap();
             let passed = block_on(explain(&policy(&amended), event, now())).unwrap();
             assert_eq!(passed.verdict.name(), "allow", "{amended}");
+            assert!(amended.is_ascii(), "what deceives is escaped: {amended}");
         }
         for line in text.lines().filter(|line| !line.contains('{') || line.contains("match: ")) {
             let start = line.split(", match").next().unwrap();
