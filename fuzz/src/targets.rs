@@ -23,8 +23,11 @@ use tollgate_policy::compile::Redactors;
 use tollgate_policy::when::{Condition, Groups, WhenEnv, limits as when_limits};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, load_text};
 
+/// A target: panics when a law does not hold for these bytes.
+pub(crate) type Target = fn(&[u8]);
+
 /// Every target: its name, as in `fuzz/Cargo.toml`, and its function.
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("policy", policy),
     ("condition", condition),
     ("evaluator", evaluator),

@@ -126,7 +126,7 @@ fn spent(start: Instant) -> Duration {
     on_processor.map_or_else(|| start.elapsed(), Duration::from_nanos)
 }
 
-fn run(name: &str, target: fn(&[u8]), input: &[u8]) {
+fn run(name: &str, target: targets::Target, input: &[u8]) {
     let told = Told(name, input);
     let start = Instant::now();
     let before = spent(start);
