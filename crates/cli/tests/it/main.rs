@@ -9,6 +9,7 @@
 
 mod checking;
 mod deciding;
+mod demo;
 mod hostile;
 mod presets;
 mod rig;
