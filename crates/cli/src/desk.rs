@@ -3,6 +3,7 @@
 
 use crate::args::Globals;
 use crate::exit::Failure;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use tollgate::gate::{
@@ -107,6 +108,23 @@ impl Desk {
         let appended = run(ledger.append(record, Durability::BeforeEffect))?;
         appended.map_err(|error| unwritten(&error))
     }
+}
+
+/// Asks on the terminal; anything but a clear yes is a no.
+pub(crate) fn agreed(question: &str) -> Result<bool, Failure> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Err(Failure::usage(
+            "nobody can be asked: standard input is no terminal",
+            "read the above, then repeat with --yes",
+        ));
+    }
+    let mut out = std::io::stderr();
+    let asked = write!(out, "{question} [y/N] ").and_then(|()| out.flush());
+    asked.map_err(Failure::internal)?;
+    let mut line = String::new();
+    input.read_line(&mut line).map_err(Failure::internal)?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Runs a future to its end.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use tollgate::gate::text::shown_block;
 
 /// The exit codes of all commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,6 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        shown_block(&self.text, usize::MAX).fmt(f)
     }
 }

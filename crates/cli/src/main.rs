@@ -10,6 +10,7 @@ mod demo;
 mod desk;
 mod exit;
 mod output;
+mod past;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -45,6 +46,10 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Init(arguments) => commands::init::run(globals, &arguments),
         Command::Check(arguments) => commands::check::run(globals, &arguments),
         Command::Decide(arguments) => commands::decide::run(globals, &arguments),
+        Command::Test(arguments) => commands::test::run(globals, &arguments),
+        Command::Explain(arguments) => commands::explain::run(globals, &arguments),
+        Command::Allow(arguments) => commands::allow::run(globals, &arguments),
+        Command::Backtest(arguments) => commands::backtest::run(globals, &arguments),
         Command::Status(arguments) => commands::status::run(globals, &arguments),
         Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
         Command::Pause(arguments) => commands::pause::run(globals, &arguments),

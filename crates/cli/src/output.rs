@@ -5,15 +5,26 @@
 use crate::exit::Failure;
 use std::fmt;
 use std::io::{ErrorKind, IsTerminal, Write as _};
+use tollgate::gate::text::shown_block;
 
-/// Writes a piece of the answer and sees that it is out. A reader that has gone away wants no more.
+/// Writes an answer for people: what could move, reorder or hide text on a terminal is escaped, wherever
+/// it came from (a path of a stranger's repository, the name of a hook, a reason).
+pub(crate) fn say(text: &str) -> Result<(), Failure> {
+    answer(&shown_block(text, usize::MAX).to_string())
+}
+
+/// Writes a piece of the answer as it is and sees that it is out. A reader that has gone away wants no more.
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    told(text).map(drop)
+}
+
+/// Writes a piece of the answer; whether anybody still reads.
+pub(crate) fn told(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::internal(format!("standard output cannot be written: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::internal(format!("standard output cannot be written: {error}"))),
     }
 }
 

@@ -172,11 +172,33 @@ pub(crate) fn has_any_word(hay: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| letters.may_hold(word.as_bytes()) && has_word(hay, word.as_bytes()))
 }
 
-/// Whether any of the (lower-case) parts stands anywhere in `hay`, ASCII case ignored.
-pub(crate) fn has_any_part(hay: &[u8], parts: &[&str]) -> bool {
-    let letters = Letters::of(hay);
-    let mut possible = parts.iter().filter(|part| letters.may_hold(part.as_bytes()));
-    possible.any(|part| find_folded(hay, part.as_bytes()).is_some())
+/// Lower-case words with their letters, so that most are ruled out at once.
+#[derive(Debug)]
+pub(crate) struct Words<const N: usize> {
+    words: [&'static str; N],
+    letters: [Letters; N],
+}
+
+impl<const N: usize> Words<N> {
+    pub(crate) const fn new(words: [&'static str; N]) -> Self {
+        let mut letters = [Letters(0); N];
+        let mut rest: &[&str] = &words;
+        let mut places: &mut [Letters] = &mut letters;
+        while let ([word, tail @ ..], [place, free @ ..]) = (rest, places) {
+            *place = Letters::of(word.as_bytes());
+            rest = tail;
+            places = free;
+        }
+        Self { words, letters }
+    }
+
+    /// Whether any of the words stands anywhere in `hay`, ASCII case ignored.
+    pub(crate) fn any_in(&self, hay: &[u8]) -> bool {
+        let letters = Letters::of(hay);
+        let mut possible =
+            self.words.iter().zip(&self.letters).filter(|(_, needed)| letters.hold(**needed));
+        possible.any(|(word, _)| find_folded(hay, word.as_bytes()).is_some())
+    }
 }
 
 /// The nearest character boundary at or before `at`.

@@ -63,6 +63,15 @@ struct Reader<'a> {
     limit: usize,
 }
 
+/// Longest passphrase without quotes, in bytes.
+const PHRASE_BYTES_MAX: usize = 100;
+/// Words that passphrases are not made of, and sentences are.
+const PROSE: &[&str] = &[
+    "the", "your", "must", "and", "for", "with", "please", "enter", "have", "has", "can", "not",
+    "this", "that", "should", "will", "here", "from", "use", "used", "are", "was", "optional",
+    "required", "need", "needs", "which", "when", "field", "value", "string", "user", "password",
+    "secret", "token",
+];
 const VALUE_NAMES: &[&str] =
     &["value", "val", "content", "data", "text", "string", "default", "secretValue"];
 const COPULAS: &[&str] = &["是", "为", "is ", "was ", "es ", "est ", "ist "];
@@ -398,11 +407,38 @@ impl Reader<'_> {
         let rest = cut(self.bytes, open, (open + VALUE_BYTES_MAX).min(self.bytes.len()));
         let len = rest.iter().take_while(|byte| !ends(**byte)).count();
         let mut end = open + len;
+        // `abc...`: somebody cut it short.
+        if cut(self.bytes, end.saturating_sub(2), end) == b".." {
+            return None;
+        }
         // A sentence's full stop is not the value's.
         while end > open && matches!(before(self.bytes, end), b'.' | b':' | b'?') {
             end -= 1;
         }
+        if operator == Operator::Colon && written == Written::Literal && !self.quoted_name {
+            end = self.phrase(open, end)?;
+        }
         (end > open).then_some((open, end))
+    }
+
+    /// A word with more words behind it on its line: a passphrase is taken whole, prose is no value.
+    fn phrase(&self, open: usize, end: usize) -> Option<usize> {
+        let word = cut(self.bytes, open, end);
+        if !word.iter().all(u8::is_ascii_alphabetic) || at(self.bytes, end) != b' ' {
+            return Some(end);
+        }
+        let rest = cut(self.bytes, open, open + PHRASE_BYTES_MAX);
+        let line = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
+        let phrase = cut(rest, 0, line).trim_ascii_end();
+        let mut words = 0;
+        for word in phrase.split(|byte| *byte == b' ') {
+            let plain = (3..=10).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
+            if !plain || PROSE.iter().any(|prose| prose.as_bytes() == word) {
+                return None;
+            }
+            words += 1;
+        }
+        (3..=8).contains(&words).then_some(open + phrase.len())
     }
 }
 

@@ -333,7 +333,7 @@ fn cues(
         (Coded::BasicHeader, &["basic "], false, Cue::Basic),
         (
             Coded::CommandPassword,
-            &["curl ", "sshpass ", "mysql ", "mysqldump ", "docker login "],
+            &[" -u ", " --user ", " --user=", " -p ", " -p"],
             true,
             Cue::Command,
         ),

@@ -10,6 +10,9 @@ pub(crate) struct Hit {
     pub(crate) score: f32,
     /// How specific the reader is: of two that overlap, the more specific one names the finding.
     pub(crate) rank: u8,
+    /// Whether the datum is sure to reach this far: between quotes, a whole text, an encoded run. It lends
+    /// its span to a more specific hit inside.
+    pub(crate) whole: bool,
 }
 
 /// The rank of a private key block, above all others.
@@ -17,16 +20,21 @@ pub(crate) const RANK_BLOCK: u8 = 5;
 
 impl Hit {
     pub(crate) fn secret(start: usize, end: usize, rule: usize, score: f32, rank: u8) -> Self {
-        Self { start, end, rule, score, rank }
+        Self { start, end, rule, score, rank, whole: false }
+    }
+
+    /// The same hit, sure of its span.
+    pub(crate) fn as_whole(self, whole: bool) -> Self {
+        Self { whole, ..self }
     }
 
     pub(crate) fn datum(start: usize, end: usize, rule: usize, score: f32) -> Self {
-        Self { start, end, rule, score, rank: 0 }
+        Self { start, end, rule, score, rank: 0, whole: false }
     }
 }
 
 /// Resolves overlaps: within each heap of overlapping hits the more specific, then surer, then longer
-/// one stays; what it only partly covers is dropped, but the span of a hit that holds the winner whole
+/// one stays; what it only partly covers is dropped, but the span of a hit that holds the winner and is sure of its own
 /// is taken over, so that nothing of the larger datum stays behind.
 pub(crate) fn resolve(mut hits: Vec<Hit>) -> Vec<Hit> {
     if hits.len() < 2 {
@@ -69,6 +77,7 @@ fn settle(heap: &mut Vec<Hit>, kept: &mut Vec<Hit>) {
         } else if overlapping == 1
             && let Some(won) =
                 winners.iter_mut().find(|won| won.start < hit.end && hit.start < won.end)
+            && hit.whole
             && hit.start <= won.start
             && won.end <= hit.end
         {
@@ -93,7 +102,7 @@ mod tests {
 
     #[test]
     fn of_two_overlapping_hits_the_specific_one_names_the_finding() {
-        let generic = Hit::secret(0, 40, 1, 0.9, 1);
+        let generic = Hit::secret(0, 40, 1, 0.9, 1).as_whole(true);
         let token = Hit::secret(4, 40, 2, 0.6, 4);
         let kept = resolve(vec![generic, token, Hit::datum(50, 60, 3, 0.5)]);
         assert_eq!(kept.len(), 2);

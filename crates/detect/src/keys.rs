@@ -258,14 +258,14 @@ pub(crate) fn speaks(
     if ABOUT.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes())) {
         return None;
     }
+    // What every visitor of a page gets is no secret.
+    let open = [b"csrf".as_slice(), b"xsrf", b"authenticity", b"public", b"pub", b"publishable"];
+    let lead = last_part(trim_joint(cut(name, 0, offset)));
+    if open.iter().any(|word| lead.eq_ignore_ascii_case(word)) {
+        return None;
+    }
     if strength == Strength::Weak {
         let head = cut(name, 0, offset);
-        let head = head
-            .strip_suffix(b"_")
-            .or(head.strip_suffix(b"-"))
-            .or(head.strip_suffix(b"."))
-            .unwrap_or(head);
-        let lead = last_part(head);
         if PLAIN_KEYS.iter().any(|word| lead.eq_ignore_ascii_case(word.as_bytes()))
             || head.is_empty() && tail.is_empty()
         {
@@ -273,6 +273,14 @@ pub(crate) fn speaks(
         }
     }
     Some(strength)
+}
+
+/// The name without a `_`, `-` or `.` at its end.
+fn trim_joint(name: &[u8]) -> &[u8] {
+    match name {
+        [head @ .., b'_' | b'-' | b'.'] => head,
+        _ => name,
+    }
 }
 
 /// The last word of a name, by `_`, `-`, `.` or camel case.
@@ -289,6 +297,11 @@ fn last_part(name: &[u8]) -> &[u8] {
         )
         .map_or(0, |place| place + 1);
     cut(part, camel, part.len())
+}
+
+/// `"pass": 1024` counts what passed, for all that `pass` may name a password.
+pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"pass") && value.iter().all(u8::is_ascii_digit)
 }
 
 /// How strongly a whole key name (of a JSON object, say) speaks.

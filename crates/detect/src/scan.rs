@@ -19,7 +19,7 @@ use crate::pii::{self, Datum};
 use crate::rules::{Catalog, Coded};
 use crate::secrets::{self, PemEnd};
 use crate::unit::Units;
-use crate::value::{Strength, assess};
+use crate::value::{Strength, Written, assess};
 
 /// How far a value may stand behind its key across the ends of units, in bytes.
 const REACH_BYTES: usize = 120;
@@ -187,6 +187,14 @@ impl<'a> Scanner<'a> {
         self.push(hit);
     }
 
+    /// Keeps a hit that lies in the unit of its key, which needs no second look.
+    fn keeps(&mut self, place: usize, hit: Option<Hit>) -> bool {
+        let (start, end) = self.units.at(place);
+        let inside = hit.filter(|hit| start <= place && hit.end < end);
+        self.push(inside);
+        inside.is_some()
+    }
+
     /// Tries a reader with the text up to the end of each unit in reach, the nearest first.
     fn reaching(&mut self, place: usize, from: usize, read: impl Fn(&[u8]) -> Option<Hit>) {
         let (_, mut end) = self.units.at(place);
@@ -213,7 +221,8 @@ impl<'a> Scanner<'a> {
             return;
         };
         let read = |text: &[u8]| secrets::near(text, place, len, rule, entry, pattern);
-        if self.long || read(self.bytes).is_some() {
+        let hit = if self.long { None } else { read(self.bytes) };
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
             self.reaching(place, place + len, read);
         }
     }
@@ -232,8 +241,12 @@ impl<'a> Scanner<'a> {
         }
         let judge = |text: &[u8], found: Assignment| {
             let (start, end) = found.value;
+            if keys::is_a_count(cut(text, name.0, name.1), cut(text, start, end)) {
+                return None;
+            }
             let score = assess(cut(text, start, end), at(text, end), strength, found.written)?;
-            Some(Hit::secret(start, end, assigned_rule(strength), score, 1))
+            let hit = Hit::secret(start, end, assigned_rule(strength), score, 1);
+            Some(hit.as_whole(found.written == Written::Quoted))
         };
         let text = self.loose(place);
         let first = assign::read(text, name);
@@ -242,7 +255,8 @@ impl<'a> Scanner<'a> {
         {
             self.value_read = found.value.1;
         }
-        if self.long || first.and_then(|found| judge(text, found)).is_some() {
+        let hit = first.and_then(|found| judge(text, found));
+        if self.long || hit.is_some() && !self.keeps(place, hit) {
             self.reaching(place, name.1, |text| judge(text, assign::read(text, name)?));
         }
     }
@@ -293,7 +307,7 @@ impl<'a> Scanner<'a> {
                     .iter()
                     .position(|byte| *byte == b'=')
                     .map_or(part, |eq| part + eq + 1);
-                self.raw.hits.push(Hit { start: value, end: stop, ..hit });
+                self.raw.hits.push(Hit { start: value, end: stop, whole: true, ..hit });
             }
             part = piece_end;
         }
@@ -393,7 +407,7 @@ impl<'a> Scanner<'a> {
         let start = value.map_or(from, |(offset, _)| from + offset + 1);
         let opened = decode::open(cut(unit, start, to));
         if let Some(hit) = opened.and_then(|text| self.strongest(&text)) {
-            self.raw.hits.push(Hit { start, end: to, ..hit });
+            self.raw.hits.push(Hit { start, end: to, whole: true, ..hit });
         }
     }
 
@@ -406,15 +420,13 @@ impl<'a> Scanner<'a> {
         let value = self.bytes.trim_ascii();
         let lead = self.bytes.len() - self.bytes.trim_ascii_start().len();
         if let Some(strength) = keys::strength_of(key)
-            && let Some(score) = assess(value, b'"', strength, crate::value::Written::Quoted)
+            && !keys::is_a_count(self.key, value)
+            && let Some(score) = assess(value, b'"', strength, Written::Quoted)
         {
-            self.raw.hits.push(Hit::secret(
-                lead,
-                lead + value.len(),
-                assigned_rule(strength),
-                score,
-                1,
-            ));
+            self.raw.hits.push(
+                Hit::secret(lead, lead + value.len(), assigned_rule(strength), score, 1)
+                    .as_whole(true),
+            );
         }
     }
 

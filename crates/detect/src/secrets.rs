@@ -5,8 +5,8 @@
 //! at most one hit. None of them looks further left than the look-back cap.
 
 use crate::ascii::{
-    ALNUM, BASE64, ByteSet, at, before, cut, find_folded, has_any_part, is_word, opens_token,
-    run_end, run_start,
+    ALNUM, BASE64, ByteSet, Words, at, before, cut, find_folded, is_word, opens_token, run_end,
+    run_start,
 };
 use crate::digest::{base62_of_six, bech32, crc32, hex};
 use crate::hit::Hit;
@@ -14,10 +14,11 @@ use crate::limits::PEM_BYTES_MAX;
 use crate::pattern::{Part, Pattern};
 use crate::rule::{Check, Rule};
 use crate::rules::Coded;
-use crate::value::{entropy, is_placeholder};
+use crate::value::{Strength, Written, assess, entropy, is_placeholder};
 
 /// Words one of which must stand between a vendor's name and its value.
-const HINTS: &[&str] = &["key", "token", "secret", "auth", "pass", "pwd", "cred", "api", "bearer"];
+static HINTS: Words<9> =
+    Words::new(["key", "token", "secret", "auth", "pass", "pwd", "cred", "api", "bearer"]);
 /// How far behind a vendor's word its value may stand, in bytes.
 const NEAR_BYTES: usize = 120;
 
@@ -70,11 +71,18 @@ fn is_filler(body: &[u8]) -> bool {
         run = if matches!(pair, [a, b] if a == b && *a != b'A') { run + 1 } else { 1 };
         longest = longest.max(run);
     }
-    longest >= 8 || has_any_part(body, FILLERS)
+    longest >= 8 || FILLERS.any_in(body)
 }
 
-const FILLERS: &[&str] =
-    &["example", "xxxxx", "your-", "your_", "placeholder", "1234567890abcdef", "abcdefghijklm"];
+static FILLERS: Words<7> = Words::new([
+    "example",
+    "xxxxx",
+    "your-",
+    "your_",
+    "placeholder",
+    "1234567890abcdef",
+    "abcdefghijklm",
+]);
 
 /// The score after the validator: a checksum that holds makes sure, one that fails makes doubtful, and
 /// a structure that is not there refutes.
@@ -117,7 +125,7 @@ pub(crate) fn near(
     let to = (from + NEAR_BYTES).min(bytes.len());
     let window = cut(bytes, from, to);
     let assigns =
-        window.iter().position(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'' | b'>'))?;
+        window.iter().position(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'' | b'>' | b'|'))?;
     // The hint may stand in the name before the vendor's word (`token_datadog`).
     let name = run_start(bytes, hit, WORDS, 40);
     let mut begins = from + assigns;
@@ -131,7 +139,7 @@ pub(crate) fn near(
                 && pattern.closes(bytes, end)
             {
                 let value = cut(bytes, begins, end);
-                let hinted = has_any_part(cut(bytes, name, begins), HINTS);
+                let hinted = HINTS.any_in(cut(bytes, name, begins));
                 let sound = hinted && !is_filler(value) && entropy(value) >= rule.entropy_min;
                 let hex_only = value.iter().all(u8::is_ascii_hexdigit);
                 // A bare hash behind a vendor's name is a hash, unless the format is a hex one.
@@ -256,6 +264,9 @@ fn joins(bytes: &[u8], from: usize, limit: usize) -> bool {
 
 /// `scheme://user:password@host` around the `@` at `sign`.
 pub(crate) fn url_password(bytes: &[u8], sign: usize) -> Option<Hit> {
+    if matches!(before(bytes, sign), b'@' | b' ' | b'\n') {
+        return None;
+    }
     let head = cut(bytes, sign.saturating_sub(240), sign);
     let scheme = memchr::memmem::rfind(head, b"://")?;
     let from = sign - head.len() + scheme + 3;
@@ -322,48 +333,67 @@ pub(crate) fn basic(bytes: &[u8], hit: usize, len: usize) -> Option<Hit> {
         .then(|| Hit::secret(start, end, Coded::BasicHeader.index(), 0.9, 3))
 }
 
-/// Passwords in command lines: `curl -u a:b`, `sshpass -p x`, `mysql -px`, `docker login -p x`.
-pub(crate) fn command(bytes: &[u8], hit: usize, word: &[u8]) -> Option<Hit> {
-    let line = cut(bytes, hit, (hit + 200).min(bytes.len()));
-    let glued = word.starts_with(b"mysql");
-    let flags: &[&[u8]] = if word.starts_with(b"curl") {
-        &[b" -u ", b" --user ", b" -u", b" --user="]
-    } else if glued {
-        &[b" -p"]
-    } else {
-        &[b" -p "]
-    };
-    let (flag, place) = flags
-        .iter()
-        .find_map(|flag| memchr::memmem::find(line, flag).map(|place| (flag.len(), place)))?;
-    let mut start = hit + place + flag;
-    let quote = at(bytes, start);
-    let quoted = matches!(quote, b'"' | b'\'');
-    start += usize::from(quoted);
-    let rest = cut(bytes, start, bytes.len());
-    let len = rest
-        .iter()
-        .position(|byte| {
-            if quoted {
-                *byte == quote
-            } else {
-                matches!(byte, 0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b'|' | b';' | b'&')
-            }
-        })
-        .unwrap_or(rest.len());
-    let mut value = cut(rest, 0, len);
-    if word.starts_with(b"curl") {
+/// The password of a command line whose flag stands at `hit`: `curl -u a:b`, `sshpass -p x`, `mysql -px`,
+/// `docker login -p x`. The command may stand on an earlier line.
+pub(crate) fn command(bytes: &[u8], hit: usize, flag: &[u8]) -> Option<Hit> {
+    let head = cut(bytes, hit.saturating_sub(COMMAND_BYTES), hit);
+    let runs = |name: &[u8]| memchr::memmem::rfind(head, name).is_some();
+    let curl = runs(b"curl");
+    let user = flag.starts_with(b" -u") || flag.starts_with(b" --user");
+    let glued = !user && runs(b"mysql");
+    if user != curl || !user && !glued && !runs(b"sshpass") && !runs(b"docker login") {
+        return None;
+    }
+    let mut start = run_end(bytes, hit + flag.len(), ByteSet::of(" "));
+    if !user && glued == flag.ends_with(b" ") {
+        return None;
+    }
+    let (mut value, quoted) = argument(bytes, &mut start);
+    if user {
         let colon = value.iter().position(|byte| *byte == b':')?;
+        let (name, rest) = value.split_at_checked(colon)?;
+        value = rest.get(1..)?;
+        if value.is_empty() && at(bytes, start + colon + 1) != b'\'' {
+            // An empty password: the name is a key.
+            let score = assess(name, b' ', Strength::Secret, Written::Quoted)?;
+            return Some(Hit::secret(
+                start,
+                start + colon,
+                Coded::CommandPassword.index(),
+                score,
+                2,
+            ));
+        }
         start += colon + 1;
-        value = value.get(colon + 1..)?;
+        if value.is_empty() || matches!(value.first(), Some(b'\'' | b'"')) {
+            value = argument(bytes, &mut start).0;
+        }
     }
     let option = value.first() == Some(&b'-');
-    let port = !quoted
-        && value.iter().all(u8::is_ascii_digit)
-        && value.len() <= 5
-        && word.starts_with(b"ssh");
-    (value.len() >= 4 && !option && !port && !is_placeholder(value))
+    let port = !quoted && value.iter().all(u8::is_ascii_digit) && value.len() <= 5;
+    let template = value.ends_with(b">");
+    (value.len() >= 4 && !option && !port && !template && !is_placeholder(value))
         .then(|| Hit::secret(start, start + value.len(), Coded::CommandPassword.index(), 0.8, 2))
+}
+
+/// How far before its flag a command may stand, in bytes.
+const COMMAND_BYTES: usize = 200;
+
+/// One argument of a command line, without its quotes; `start` moves behind the opening one.
+fn argument<'a>(bytes: &'a [u8], start: &mut usize) -> (&'a [u8], bool) {
+    let quote = at(bytes, *start);
+    let quoted = matches!(quote, b'"' | b'\'');
+    *start += usize::from(quoted);
+    let rest = cut(bytes, *start, bytes.len());
+    let ends = |byte: &u8| {
+        if quoted {
+            *byte == quote || *byte == b'\n'
+        } else {
+            matches!(byte, 0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b'|' | b';' | b'&')
+        }
+    };
+    let len = rest.iter().position(ends).unwrap_or(rest.len());
+    (cut(rest, 0, len), quoted)
 }
 
 /// The rest of a line that begins with `SECRET:` or `[SECRET]`, whose word stands at `hit`.

@@ -5,7 +5,7 @@
 //! passwords. It refuses what a reader would: references (`${X}`, `os.environ`), templates, words for
 //! "fill in here", function calls, paths, versions, stamps.
 
-use crate::ascii::{at, has_any_part, is_word};
+use crate::ascii::{Words, at, is_word};
 
 /// How much the key says about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Classes {
     }
 }
 
-const FILL_IN: &[&str] = &[
+static FILL_IN: Words<47> = Words::new([
     "example",
     "placeholder",
     "your_",
@@ -126,7 +126,7 @@ const FILL_IN: &[&str] = &[
     "abcdefghij",
     "deadbeef",
     "cafebabe",
-];
+]);
 
 const WORDS: &[&str] = &[
     "null",
@@ -236,7 +236,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         || label
         || reference
         || hidden
-        || has_any_part(value, FILL_IN)
+        || FILL_IN.any_in(value)
         || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
@@ -277,8 +277,8 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
             part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
                 && part.iter().all(|byte| is_word(*byte))
         });
-    let named = value.iter().all(|byte| is_word(*byte) || *byte == b'.')
-        && has_any_part(value, NAMES_OF_SECRETS);
+    let named =
+        value.iter().all(|byte| is_word(*byte) || *byte == b'.') && NAMES_OF_SECRETS.any_in(value);
     if call || sign || member && named {
         return true;
     }
@@ -289,7 +289,7 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
             || matches!(value.first(), Some(b'&' | b'*' | b'@' | b'!' | b'-' | b'+')))
 }
 
-const NAMES_OF_SECRETS: &[&str] = &["token", "secret", "passw", "pwd", "cred", "auth"];
+static NAMES_OF_SECRETS: Words<6> = Words::new(["token", "secret", "passw", "pwd", "cred", "auth"]);
 
 fn assess_password(value: &[u8], classes: Classes, written: Written) -> Option<f32> {
     if value.len() < 4 || value.len() > 256 {
@@ -297,6 +297,9 @@ fn assess_password(value: &[u8], classes: Classes, written: Written) -> Option<f
     }
     if classes.space > 0 {
         // A passphrase has no sentence's punctuation; a hint or an error message has.
+        if written == Written::Literal {
+            return (classes.upper + classes.digit + classes.other == 0).then_some(0.55);
+        }
         let machine = classes.digit > 0 && classes.other > 0 && classes.space < 3;
         return (machine && written == Written::Quoted).then_some(0.6);
     }
@@ -337,7 +340,7 @@ fn assess_secret(value: &[u8], classes: Classes, written: Written) -> Option<f32
     // `TokenStream2`: a name that speaks of secrets is none.
     let named = value.iter().all(|byte| is_word(*byte))
         && value.len() < 24
-        && has_any_part(value, NAMES_OF_SECRETS);
+        && NAMES_OF_SECRETS.any_in(value);
     if named || classes.letters() == 0 && value.len() < 12 || looks_named(value) || is_stamp(value)
     {
         return None;
@@ -374,7 +377,18 @@ fn assess_weak(value: &[u8], classes: Classes) -> Option<f32> {
     let strange = value
         .iter()
         .any(|byte| !is_word(*byte) && !matches!(byte, b'-' | b'+' | b'/' | b'=' | b'.' | b'~'));
-    (enough && mixed && !hex && !strange && entropy(value) >= 3.7).then_some(0.6)
+    if hex || strange || !enough {
+        return None;
+    }
+    if mixed {
+        return (entropy(value) >= 3.7).then_some(0.6);
+    }
+    // In one case only, digits must stand between letters all the time.
+    let changes = value
+        .windows(2)
+        .filter(|pair| matches!(pair, [a, b] if a.is_ascii_digit() != b.is_ascii_digit()))
+        .count();
+    (changes * 4 >= value.len() && entropy(value) >= 3.4).then_some(0.55)
 }
 
 /// Dates, times, versions and plain numbers.

@@ -141,7 +141,6 @@ impl<'g> Chain<'g> {
     async fn pass(&mut self, pass: Pass) {
         let ruleset = self.ruleset;
         let mut candidates = self.candidates();
-        self.votes.reserve_exact(candidates.len());
         let mut at = 0;
         while let Some(place) = candidates.get(at).copied() {
             at += 1;
@@ -153,7 +152,15 @@ impl<'g> Chain<'g> {
             if hook.rollout.is_some_and(|rollout| !rollout.applies(&hook.name, self.event)) {
                 continue;
             }
-            let (opinion, matched) = match self.concerns(hook) {
+            let concerns = self.concerns(hook);
+            if concerns == Ok(false) {
+                continue;
+            }
+            // Room for all that may come, made only once something comes.
+            if self.votes.capacity() == 0 {
+                self.votes.reserve_exact(candidates.len());
+            }
+            let (opinion, matched) = match concerns {
                 Ok(false) => continue,
                 // An answer that is there is taken without a detour through a future.
                 Ok(true) => match self.call(hook) {

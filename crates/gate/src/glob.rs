@@ -92,6 +92,11 @@ impl Glob {
         if pattern.len() > GLOB_BYTES_MAX {
             return Err(GlobError::TooLong);
         }
+        // Most patterns are plain names.
+        if !pattern.contains(['*', '?', '[', '{', '\\']) {
+            let alternatives = vec![Shape::Exact(pattern.into())];
+            return Ok(Glob { pattern: pattern.into(), alternatives });
+        }
         let mut alternatives = Vec::new();
         for expanded in expand_braces(pattern)? {
             alternatives.push(shape(tokens(pattern, &expanded, is_path)?));

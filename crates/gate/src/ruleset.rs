@@ -175,16 +175,14 @@ pub(crate) struct Placed {
     pub(crate) hook: Hook,
     pub(crate) rank: Rank,
     pub(crate) counts: Arc<HookCounts>,
-    fingerprint: [u8; 32],
 }
 
 impl Placed {
     /// Checks a hook and gives it a place. `order` is its place among the registered.
     pub(crate) fn new(hook: Hook, order: u32) -> Result<Placed, HookError> {
         check(&hook)?;
-        let fingerprint = Sha256::digest(hook.describe().as_bytes()).into();
         let rank = Rank { priority: hook.priority, order };
-        Ok(Placed { hook, rank, counts: Arc::default(), fingerprint })
+        Ok(Placed { hook, rank, counts: Arc::default() })
     }
 
     /// The same place with another way of running the hook.
@@ -256,11 +254,32 @@ impl Ruleset {
         settings: Settings,
         hooks: impl IntoIterator<Item = Hook>,
     ) -> Result<Ruleset, HookError> {
+        Ruleset::build(settings, hooks, None)
+    }
+
+    /// Compiles hooks whose digest is known: that of the source they were made from. Its own, which
+    /// costs more than all the rest, is not made then.
+    ///
+    /// # Errors
+    /// As [`Ruleset::new`].
+    pub fn of_source(
+        settings: Settings,
+        hooks: impl IntoIterator<Item = Hook>,
+        digest: impl Into<Name>,
+    ) -> Result<Ruleset, HookError> {
+        Ruleset::build(settings, hooks, Some(digest.into()))
+    }
+
+    fn build(
+        settings: Settings,
+        hooks: impl IntoIterator<Item = Hook>,
+        digest: Option<Name>,
+    ) -> Result<Ruleset, HookError> {
         let mut registry = Registry::default();
         for hook in hooks {
             registry.add(hook)?;
         }
-        Ok(registry.compile(settings))
+        Ok(registry.compile_as(settings, digest))
     }
 
     /// How it decides, beside its hooks.
@@ -393,6 +412,11 @@ impl Registry {
     }
 
     pub(crate) fn compile(&self, settings: Settings) -> Ruleset {
+        self.compile_as(settings, None)
+    }
+
+    /// Compiles under a digest that is known, or under its own.
+    fn compile_as(&self, settings: Settings, known: Option<Name>) -> Ruleset {
         let mut hooks = self.hooks.clone();
         hooks.sort_by_key(|placed| placed.rank);
         let mut kinds: [KindIndex; EventKind::ALL.len()] = Default::default();
@@ -415,7 +439,7 @@ impl Registry {
                 }
             }
         }
-        let digest = digest(&settings, &hooks);
+        let digest = known.unwrap_or_else(|| digest(&settings, &hooks));
         Ruleset { settings, hooks, kinds, first_judge, digest, needs_repeats }
     }
 }
@@ -424,7 +448,7 @@ fn digest(settings: &Settings, hooks: &[Placed]) -> Name {
     let mut hasher = Sha256::new();
     hasher.update(format!("{settings:?}").as_bytes());
     for placed in hooks {
-        hasher.update(placed.fingerprint);
+        hasher.update(Sha256::digest(placed.hook.describe().as_bytes()));
     }
     let mut text = String::from("sha256:");
     for byte in hasher.finalize() {

@@ -4,7 +4,8 @@
 //! language), `compile` (raw to plan to hooks), `layers` (whose policy, trust, tightening), `lint`,
 //! `load` (all of it in one call). Beside these stand the two vocabularies of a hook: `actions`, what
 //! it does, and `when`, on which condition; and what people do with a policy: `explain`, `suite`
-//! (policy tests), `backtest`. A policy with an error never gives a ruleset.
+//! (policy tests), `backtest`, `replay` (events out of the ledger). A policy with an error never gives
+//! a ruleset.
 //!
 //! Refused here: any I/O but reading policy files, the trust store and snapshots; any network; any
 //! environment variable that a policy does not declare.
@@ -19,6 +20,7 @@ pub mod layers;
 pub mod limits;
 pub mod load;
 pub mod private;
+pub mod replay;
 pub mod snapshot;
 pub mod suite;
 pub mod when;

@@ -35,3 +35,5 @@ pub const TRUST_BYTES_MAX: usize = 1024 * 1024;
 pub const EFFECTS_KEPT_MAX: usize = 8;
 /// Most examples that a backtest keeps for each hook and kind of change.
 pub const EXAMPLES_MAX: usize = 3;
+/// Most places of a payload that an example of a backtest names.
+pub const EXAMPLE_CHANGES_MAX: usize = 5;

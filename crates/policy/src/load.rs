@@ -370,9 +370,9 @@ impl Loaded {
             groups: Arc::new(compile::groups(&plan.settings)),
             redactors: options.redactors.clone(),
         };
-        let ruleset = compile::ruleset(&plan, Vec::new(), &context)?;
+        let ruleset = compile::ruleset(&plan, Vec::new(), &context, Name::clone(&digest))?;
         Ok(Loaded {
-            ruleset: ruleset.with_digest(Name::clone(&digest)),
+            ruleset,
             settings: settings(&plan),
             report: Report::default(),
             layers,
@@ -394,9 +394,9 @@ impl Loaded {
     /// # Errors
     /// The words of whatever cannot be built, which a load would have reported.
     pub fn another_ruleset(&self) -> Result<Ruleset, String> {
-        let ruleset = compile::ruleset(&self.plan, self.ready.clone(), &self.context);
-        let ruleset = ruleset.map_err(|error| error.to_string())?;
-        Ok(ruleset.with_digest(Name::clone(&self.digest)))
+        let digest = Name::clone(&self.digest);
+        let ruleset = compile::ruleset(&self.plan, self.ready.clone(), &self.context, digest);
+        ruleset.map_err(|error| error.to_string())
     }
 }
 

@@ -247,21 +247,32 @@ impl Book {
     /// error.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry, BookError>> {
         let mut failed = false;
-        let end = self.head.as_ref().map(|head| (head.now.segment, head.now.end));
         self.segments
             .iter()
-            .filter_map(move |segment| match end {
-                Some((last, end)) if *segment == last => Some((*segment, end)),
-                Some((last, _)) if *segment > last => None,
-                Some(_) | None => Some((*segment, u64::MAX)),
-            })
-            .flat_map(|(segment, end)| {
-                match Entries::open_until(self.folder.join(segment_name(segment)), end) {
-                    Ok(entries) => Source::Entries(entries),
-                    Err(error) => Source::Failed(Some(error)),
-                }
-            })
+            .filter_map(|segment| self.lines_of(*segment))
+            .flatten()
             .take_while(move |entry| !std::mem::replace(&mut failed, entry.is_err()))
+    }
+
+    /// The segments from the newest to the oldest, each with its lines in order, as far as the book was
+    /// written when it was opened: for whoever looks for what happened lately.
+    pub fn newest_first(
+        &self,
+    ) -> impl Iterator<Item = impl Iterator<Item = Result<Entry, BookError>>> {
+        self.segments.iter().rev().filter_map(|segment| self.lines_of(*segment))
+    }
+
+    /// The lines of a segment; none for one that was begun after the book was opened.
+    fn lines_of(&self, segment: u64) -> Option<Source> {
+        let end = match self.head.as_ref().map(|head| (head.now.segment, head.now.end)) {
+            Some((last, end)) if segment == last => end,
+            Some((last, _)) if segment > last => return None,
+            Some(_) | None => u64::MAX,
+        };
+        Some(match Entries::open_until(self.folder.join(segment_name(segment)), end) {
+            Ok(entries) => Source::Entries(entries),
+            Err(error) => Source::Failed(Some(error)),
+        })
     }
 }
 

@@ -15,6 +15,10 @@ pub(crate) trait Disk: Send {
     /// Makes the names of files durable.
     fn sync_folder(&self) -> io::Result<()>;
 
+    /// What this run of the system is called, if that is known: between two runs a power cut may
+    /// have taken what was not synced.
+    fn boot(&self) -> Option<String>;
+
     /// Waits, for a bounded time, until no other process holds the ledger, and holds it.
     fn lock(&self) -> Result<Box<dyn Held>, StoreError>;
 }

@@ -11,11 +11,15 @@ use crate::error::StoreError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 use rustix::fs::OFlags;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Where Linux names its run; other systems have no such file, and read the end of the book instead.
+const BOOT_FILE: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_BYTES_MAX: u64 = 64;
 
 /// First and longest pause between two looks at a lock that is held.
 const PAUSE_US_MIN: u64 = 20;
@@ -117,11 +121,20 @@ impl Disk for Folder {
         File::open(&self.path)?.sync_all()
     }
 
+    fn boot(&self) -> Option<String> {
+        let mut name = String::new();
+        File::open(BOOT_FILE).ok()?.take(BOOT_BYTES_MAX).read_to_string(&mut name).ok()?;
+        let name = name.trim_end();
+        (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())).then(|| name.into())
+    }
+
     fn lock(&self) -> Result<Box<dyn Held>, StoreError> {
         let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
         let turn = wait_for(&self.turnstile, until)?;
         let held = wait_for(&self.lock, until)?;
         drop(turn);
+        // Others would take a lock of the same name that is not this one.
+        DiskFile::len(&*self.lock).map_err(|error| StoreError::io("hold", "lock", error))?;
         Ok(Box::new(held))
     }
 }

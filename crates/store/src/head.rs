@@ -2,9 +2,10 @@
 //! with it.
 //!
 //! It is a hint that is checked, never a source: whoever opens the book compares it with the last
-//! line, and what stands behind the end that it names is read. It holds two places: where the book
-//! ends now, and the last end that is known to be on disk. A head that was lost is made again by
-//! reading the book.
+//! line. It holds two places: where the book ends now, which is right as long as the system runs on,
+//! since a process that is killed takes nothing with it that it has written; and the last end that is
+//! known to be on disk, from which on the book is read after the system was started anew. A head that
+//! was lost is made again by reading the book.
 
 use crate::hash::HashValue;
 use crate::tree::Frontier;
@@ -85,11 +86,14 @@ pub(crate) struct Head {
     pub(crate) synced: Place,
     /// How far it is signed.
     pub(crate) signed: Signed,
+    /// The run of the system in which this was written, if it has a name.
+    pub(crate) boot: Option<String>,
 }
 
 impl Head {
     pub(crate) fn start() -> Head {
-        Head { now: Place::start(), synced: Place::start(), signed: Signed::default() }
+        let (now, synced) = (Place::start(), Place::start());
+        Head { now, synced, signed: Signed::default(), boot: None }
     }
 
     /// Its text, checked by a hash at its end.
@@ -104,6 +108,7 @@ impl Head {
         }
         // Writing to memory cannot fail.
         let _ = writeln!(out, "signed {} {}", self.signed.size, self.signed.at_ms);
+        let _ = writeln!(out, "boot {}", self.boot.as_deref().unwrap_or("-"));
         let sum = HashValue::of(out);
         out.extend_from_slice(b"sum ");
         sum.write_to(out);
@@ -129,10 +134,12 @@ impl Head {
         };
         let (size, at_ms) = next()?.strip_prefix("signed ")?.split_once(' ')?;
         let signed = Signed { size: size.parse().ok()?, at_ms: at_ms.parse().ok()? };
+        let boot = next()?.strip_prefix("boot ")?;
+        let boot = (boot != "-").then(|| boot.to_owned());
         let covered = text.get(..len)?;
         let sum = text.get(len..len + 69)?.strip_prefix(b"sum ")?.strip_suffix(b"\n")?;
         let sum = HashValue::parse(std::str::from_utf8(sum).ok()?)?;
-        (sum == HashValue::of(covered)).then_some(Head { now, synced, signed })
+        (sum == HashValue::of(covered)).then_some(Head { now, synced, signed, boot })
     }
 }
 
@@ -177,7 +184,8 @@ mod tests {
         let mut text = Vec::new();
         for (now, synced) in [(0, 0), (1, 0), (7, 3), (1000, 1000)] {
             let signed = Signed { size: synced as u64, at_ms: 5 };
-            let head = Head { now: place(now), synced: place(synced), signed };
+            let boot = (now > 5).then(|| "run-1".to_owned());
+            let head = Head { now: place(now), synced: place(synced), signed, boot };
             head.write_to(&mut text);
             assert_eq!(Head::read(&text), Some(head.clone()));
             text.extend_from_slice(b"rest of a longer one\n");
@@ -188,7 +196,8 @@ mod tests {
     #[test]
     fn a_torn_or_changed_head_is_no_head() {
         let mut text = Vec::new();
-        Head { now: place(7), synced: place(3), signed: Signed::default() }.write_to(&mut text);
+        let (now, synced) = (place(7), place(3));
+        Head { now, synced, ..Head::start() }.write_to(&mut text);
         for len in 0..text.len() {
             assert_eq!(Head::read(&text[..len]), None, "{len}");
         }

@@ -12,7 +12,7 @@ use crate::head::{HEAD_NAME, Head, Signed};
 use crate::key::{CheckpointKey, keep_last};
 use crate::limits::{BUFFERED_RECORDS_MAX, HEAD_BYTES_MAX};
 use crate::line::write_line;
-use crate::recovery::{Cut, recover};
+use crate::recovery::{Cut, check_last_line, recover};
 use crate::segment::{is_blank, segment_name};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,12 +116,34 @@ impl Writer {
             lines: Vec::new(),
         };
         let held = writer.disk.lock()?;
+        writer.head.boot = writer.disk.boot();
         let head = Head::read(&writer.read_head()?);
-        writer.recover(head.as_ref())?;
+        if !writer.adopt(head.as_ref())? {
+            writer.recover(head.as_ref())?;
+        }
         // A crash may have come between a record and its checkpoint.
         writer.sign_if_due()?;
         drop(held);
         Ok(writer)
+    }
+
+    /// Goes on where the head says, if it was written in this run of the system, the last line is
+    /// the one that it knows, and nothing stands behind. On any doubt the book is read instead.
+    fn adopt(&mut self, head: Option<&Head>) -> Result<bool, StoreError> {
+        let boot = self.head.boot.clone();
+        let Some(head) = head.filter(|head| boot.is_some() && head.boot == boot) else {
+            return Ok(false);
+        };
+        self.open_segment(head.now.segment)?;
+        let is_there = self.open.is_some() || head.now.seq() == 0;
+        let is_right = is_there
+            && check_last_line(&*self.disk, &head.now).is_ok()
+            && self.is_blank_at(head.now.end)?;
+        if is_right {
+            head.write_to(&mut self.head_text);
+            self.head = head.clone();
+        }
+        Ok(is_right)
     }
 
     /// Puts a batch behind the end of the book.
@@ -199,6 +221,13 @@ impl Writer {
 
     fn sign(&mut self) -> Result<(), StoreError> {
         let Some(signer) = &mut self.signer else { return Ok(()) };
+        // A process may have been killed between a checkpoint and the head that tells of it.
+        if let Some(last) = checkpoint::read_last(&*self.disk)?
+            && last.size >= self.head.synced.seq()
+        {
+            self.head.signed = Signed { size: last.size, at_ms: last.at.millis() };
+            return self.write_head();
+        }
         let (key, file) = signer.key.read()?;
         let checkpoint = Checkpoint::sign(&self.head.synced, self.clock.now(), key);
         checkpoint::append(&*self.disk, &checkpoint)?;
@@ -220,7 +249,7 @@ impl Writer {
         if self.is_blank_at(head.now.end)? {
             if !same {
                 head.write_to(&mut self.head_text);
-                self.head = head;
+                self.head = Head { boot: self.head.boot.take(), ..head };
             }
             return Ok(());
         }
@@ -228,8 +257,12 @@ impl Writer {
     }
 
     fn read_head(&self) -> Result<Vec<u8>, StoreError> {
-        read_range(&*self.head_file, 0, HEAD_BYTES_MAX as u64)
-            .map_err(|error| StoreError::io("read", HEAD_NAME, error))
+        // The length is not needed, but a file that was removed under us must not be believed.
+        let read = self
+            .head_file
+            .len()
+            .and_then(|_| read_range(&*self.head_file, 0, HEAD_BYTES_MAX as u64));
+        read.map_err(|error| StoreError::io("read", HEAD_NAME, error))
     }
 
     /// Whether nothing stands behind this end of the open segment. A process that was killed while
@@ -268,8 +301,9 @@ impl Writer {
     /// Finds the end of the book by reading, and records what had to be cut.
     fn recover(&mut self, head: Option<&Head>) -> Result<(), StoreError> {
         let found = recover(&*self.disk, head)?;
-        let (now, synced) = (found.place.clone(), found.place.clone());
-        self.head = Head { now, synced, signed: found.signed };
+        self.head.now = found.place.clone();
+        self.head.synced = found.place.clone();
+        self.head.signed = found.signed;
         self.vouched = 0;
         self.open =
             found.file.map(|file| OpenSegment { first_seq: found.place.segment, file, len: 0 });

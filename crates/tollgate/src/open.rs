@@ -33,6 +33,8 @@ pub struct Tollgate {
 struct InForce {
     layers: Vec<LayerStatus>,
     hooks: Vec<HookInfo>,
+    /// The digest of the policy as it was loaded.
+    digest: Option<Name>,
     base: Option<Base>,
     effect: Effect,
     notices: Vec<String>,
@@ -222,8 +224,8 @@ impl Tollgate {
         self.swap(&base, &effect).await?;
         let mut notices = notices(&loaded);
         notices.extend(trouble.map(|error| error.to_string()));
-        let layers = loaded.layers;
-        *self.in_force() = InForce { layers, hooks, base: Some(base), effect, notices };
+        let (layers, digest) = (loaded.layers, Some(loaded.digest));
+        *self.in_force() = InForce { layers, hooks, digest, base: Some(base), effect, notices };
         Ok(())
     }
 
@@ -248,6 +250,14 @@ impl Tollgate {
     /// What is switched now. Nothing, when it cannot be known: every hook is in force then.
     fn switched(&self, hooks: &[HookInfo]) -> (Effect, Option<SwitchesError>) {
         switched(&self.source, &*self.clock, hooks)
+    }
+
+    /// Whether the files hold another policy than the one in force, or none.
+    pub(crate) fn is_stale(&self) -> bool {
+        match self.load_again() {
+            Ok(loaded) => loaded.map(|loaded| loaded.digest) != self.in_force().digest,
+            Err(_) => true,
+        }
     }
 
     fn load_again(&self) -> Result<Option<Loaded>, ReloadError> {
@@ -525,7 +535,8 @@ impl Builder {
             notices.extend(trouble.map(|error| error.to_string()));
             let (layers, base) = (loaded.layers, Some(Base::of(&loaded.ruleset)));
             builder = builder.ruleset(effect.apply(loaded.ruleset)?);
-            in_force = InForce { layers, hooks, base, effect, notices };
+            let digest = Some(loaded.digest);
+            in_force = InForce { layers, hooks, digest, base, effect, notices };
         } else if let Some(mode) = self.mode {
             builder = builder.mode(mode);
         }

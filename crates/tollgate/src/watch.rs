@@ -85,9 +85,8 @@ impl Tollgate {
         tell: impl Fn(Result<(Reloaded, Name), ReloadError>) + Send + 'static,
     ) -> io::Result<Watch> {
         let stop = Arc::new(Stop::default());
-        let mut watcher = Watcher { tollgate: Arc::downgrade(self), seen: Seen::default() };
-        // What changes from now on is noticed, also before the thread has begun.
-        watcher.seen = Seen::of(self);
+        let (tollgate, seen) = (Arc::downgrade(self), Seen::of(self));
+        let mut watcher = Watcher { tollgate, seen, begun: false };
         let stopped = Arc::clone(&stop);
         let thread =
             std::thread::Builder::new().name("tollgate-watch".into()).spawn(move || {
@@ -106,6 +105,8 @@ impl Tollgate {
 struct Watcher {
     tollgate: Weak<Tollgate>,
     seen: Seen,
+    /// It has looked once.
+    begun: bool,
 }
 
 type Told = Result<(Reloaded, Name), ReloadError>;
@@ -115,6 +116,9 @@ impl Watcher {
         let now = Seen::of(tollgate);
         let (policy, switches) =
             (now.policies != self.seen.policies, now.switches != self.seen.switches);
+        // What changed between the opening and the watch shows in no mark.
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        let policy = policy || (is_first && tollgate.is_stale());
         let digest = || Name::clone(tollgate.gate().ruleset().digest());
         let mut told = Vec::new();
         let mut again = false;

@@ -1,11 +1,15 @@
 //! The arguments, as they are typed. What they mean is each command's business.
 
 mod policy;
+mod replay;
 mod switch;
 
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
+};
+pub(crate) use replay::{
+    AllowArguments, BacktestArguments, ExplainArguments, TestArguments, TestFormat, Which,
 };
 pub(crate) use switch::{Format, HooksArguments, HooksCommand, PauseArguments, StatusArguments};
 
@@ -58,6 +62,14 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Decide: an event as JSON on standard input, the decision as JSON on standard output
     Decide(DecideArguments),
+    /// Run policy tests: events, and what a policy must decide about them
+    Test(TestArguments),
+    /// Say why an event is decided as it is: every hook, what kept it from matching, what it said
+    Explain(ExplainArguments),
+    /// Write the narrowest exception that lets a refused call through, after showing and asking
+    Allow(AllowArguments),
+    /// Replay captured events through a new policy and say what would change
+    Backtest(BacktestArguments),
     /// Say which policies are in force, and what is off, dry, disabled or paused
     Status(StatusArguments),
     /// List hooks, disable one for a while, enable it again

@@ -89,7 +89,7 @@ pub(crate) struct PauseArguments {
 }
 
 /// A time as people write it: a whole number and s, m, h or d.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a whole number and s, m, h or d, as in 15m".to_owned();
     let at = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(at);

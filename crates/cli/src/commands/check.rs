@@ -3,7 +3,7 @@
 use crate::args::{CheckArguments, CheckAs, CheckFormat, Globals};
 use crate::desk::{Desk, misplaced, unloaded};
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::{answer, say};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tollgate::PlacesLoadError;
@@ -42,11 +42,11 @@ pub(crate) fn run(globals: &Globals, arguments: &CheckArguments) -> Result<Exit,
         let layers = [Layer::named(kind, file)];
         checked.push(check(&desk, file.display().to_string(), &layers)?);
     }
-    answer(&match arguments.format {
-        CheckFormat::Text => text(&checked),
-        CheckFormat::Json => format!("{:#}\n", merged_json(&checked)),
-        CheckFormat::Sarif => format!("{:#}\n", merged_sarif(&checked)),
-    })?;
+    match arguments.format {
+        CheckFormat::Text => say(&text(&checked))?,
+        CheckFormat::Json => answer(&format!("{:#}\n", merged_json(&checked)))?,
+        CheckFormat::Sarif => answer(&format!("{:#}\n", merged_sarif(&checked)))?,
+    }
     Ok(if total(&checked, Severity::Error) > 0 {
         Exit::Usage
     } else if arguments.strict && total(&checked, Severity::Warning) > 0 {

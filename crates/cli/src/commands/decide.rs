@@ -12,11 +12,12 @@ use serde_json::json;
 use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 use tollgate::gate::limits::JSON_BYTES_MAX;
+use tollgate::gate::text::shown_block;
 use tollgate::gate::{
-    Durability, Event, EventError, Ledger, LedgerError, ManualClock, Record, Soon,
+    Durability, Event, EventError, Ledger, LedgerError, ManualClock, Name, Record, Soon,
 };
 use tollgate::policy::{Layer, LayerKind};
-use tollgate::{OpenError, Tollgate};
+use tollgate::{OpenError, ReloadError, Reloaded, Tollgate};
 
 const EVENT_REMEDY: &str = "`tollgate schema event` says what an event looks like";
 const POLICY_REMEDY: &str = "name one with --policy FILE, or write one with `tollgate init`";
@@ -36,25 +37,44 @@ pub(crate) fn run(globals: &Globals, arguments: &DecideArguments) -> Result<Exit
         }
         Err(error) => return Err(unopened(&error)),
     };
+    for notice in gate.tollgate.notices() {
+        warn(&notice);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.map_err(Failure::internal)?;
+    // A stream can last: it follows its policy. A replay is about the policy that it began with.
+    let watch = match arguments.jsonl && gate.by_hand.is_none() {
+        true => Some(gate.tollgate.watch(tell).map_err(Failure::internal)?),
+        false => None,
+    };
     let done = runtime.block_on(async {
         match arguments.jsonl {
             true => decide_lines(&gate).await,
             false => decide_one(&gate).await,
         }
     });
-    for notice in gate.tollgate.notices() {
-        eprintln!("warning: {notice}");
-    }
-    let closed = runtime.block_on(gate.tollgate.close());
-    closed.map_err(Failure::internal)?;
+    drop(watch);
+    let recorded = runtime.block_on(gate.tollgate.gate().flush());
+    recorded.map_err(Failure::internal)?;
     done
+}
+
+fn warn(text: &str) {
+    eprintln!("warning: {}", shown_block(text.trim_end(), usize::MAX));
+}
+
+/// Tells people what came into force while a stream goes on, and what did not.
+fn tell(heard: Result<(Reloaded, Name), ReloadError>) {
+    match heard {
+        Ok((Reloaded::Policy, digest)) => eprintln!("the policy was loaded again: {digest}"),
+        Ok((Reloaded::Switches, digest)) => eprintln!("the switches changed: {digest}"),
+        Err(error) => warn(&format!("what was in force stays in force: {error}")),
+    }
 }
 
 /// A gate, and the clock where it is set by hand.
 struct Opened {
-    tollgate: Tollgate,
+    tollgate: Arc<Tollgate>,
     by_hand: Option<Arc<ManualClock>>,
 }
 
@@ -78,7 +98,7 @@ fn open(globals: &Globals, arguments: &DecideArguments) -> Result<Opened, OpenEr
     if let Some(clock) = &by_hand {
         builder = builder.clock(Arc::<ManualClock>::clone(clock));
     }
-    Ok(Opened { tollgate: builder.open()?, by_hand })
+    Ok(Opened { tollgate: Arc::new(builder.open()?), by_hand })
 }
 
 /// This command only tells what would be decided; nothing is kept unless a ledger is named.

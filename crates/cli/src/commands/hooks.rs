@@ -4,7 +4,7 @@
 use crate::args::{Format, Globals, HooksArguments, HooksCommand};
 use crate::desk::{Desk, LINE_CHARS_MAX};
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::{answer, say};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn list(desk: &Desk, loaded: &Loaded, format: Format) -> Result<Exit, Failure> {
     if hooks.is_empty() {
         out.push_str("the policy has no hooks\n");
     }
-    answer(&out)?;
+    say(&out)?;
     Ok(Exit::Done)
 }
 
@@ -128,7 +128,7 @@ fn disable(
         record(desk, loaded, name, "disable", reason, until)
     })?;
     let until = until.map_or("until it is enabled again".to_owned(), |u| format!("until {u}"));
-    answer(&format!("disabled `{name}` {until}\n"))?;
+    say(&format!("disabled `{name}` {until}\n"))?;
     Ok(Exit::Done)
 }
 
@@ -144,14 +144,14 @@ fn enable(desk: &Desk, loaded: &Loaded, name: &str, reason: &str) -> Result<Exit
                 "change the policy: a switch only takes back a switch",
             ));
         }
-        answer(&format!("`{name}` is not disabled\n"))?;
+        say(&format!("`{name}` is not disabled\n"))?;
         return Ok(Exit::Done);
     }
     desk.change(|switches| {
         switches.enable(name);
         record(desk, loaded, name, "enable", reason, None)
     })?;
-    answer(&format!("enabled `{name}`\n"))?;
+    say(&format!("enabled `{name}`\n"))?;
     Ok(Exit::Done)
 }
 

@@ -5,7 +5,7 @@ use super::trust::{as_trusted, pin};
 use crate::args::{Globals, InitArguments, Preset};
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::say;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -56,7 +56,7 @@ pub(crate) fn run(globals: &Globals, arguments: &InitArguments) -> Result<Exit, 
         out.push_str("a dry hook refuses nothing; the ledger says what it would have done\n");
     }
     out.push_str(NEXT);
-    answer(&out)?;
+    say(&out)?;
     Ok(Exit::Done)
 }
 

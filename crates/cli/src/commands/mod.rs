@@ -1,10 +1,14 @@
 //! One file a command.
 
+pub(crate) mod allow;
+pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod decide;
+pub(crate) mod explain;
 pub(crate) mod hooks;
 pub(crate) mod init;
 pub(crate) mod pause;
 pub(crate) mod schema;
 pub(crate) mod status;
+pub(crate) mod test;
 pub(crate) mod trust;

@@ -4,7 +4,7 @@ use super::hooks::after;
 use crate::args::{Globals, PauseArguments};
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::say;
 use std::fmt::Write as _;
 use tollgate::gate::{DefaultVote, EventKind, RecordKind};
 use tollgate::places::user_name;
@@ -36,7 +36,7 @@ pub(crate) fn run(globals: &Globals, arguments: &PauseArguments) -> Result<Exit,
         };
         let _ = writeln!(out, "  stays in force: a {kind} that no hook allows is {word}");
     }
-    answer(&out)?;
+    say(&out)?;
     Ok(Exit::Done)
 }
 
@@ -45,14 +45,14 @@ fn end(desk: &Desk, loaded: &Loaded, reason: &str) -> Result<Exit, Failure> {
         return Err(SwitchesError::Reason.into());
     }
     if desk.switches()?.paused(desk.now()).is_none() {
-        answer("no pause holds\n")?;
+        say("no pause holds\n")?;
         return Ok(Exit::Done);
     }
     desk.change(|switches| {
         switches.resume();
         record(desk, loaded, "resume", reason, None)
     })?;
-    answer("the pause has ended: hooks are in force\n")?;
+    say("the pause has ended: hooks are in force\n")?;
     Ok(Exit::Done)
 }
 

@@ -5,7 +5,7 @@ use super::hooks::state;
 use crate::args::{Format, Globals, StatusArguments};
 use crate::desk::{Desk, misplaced, unloaded};
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::{answer, say};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -44,10 +44,10 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
         }
         Err(error) => return Err(unloaded(&error)),
     }
-    answer(&match arguments.format {
-        Format::Text => text(&desk, &found)?,
-        Format::Json => format!("{:#}\n", as_json(&desk, &found)),
-    })?;
+    match arguments.format {
+        Format::Text => say(&text(&desk, &found)?)?,
+        Format::Json => answer(&format!("{:#}\n", as_json(&desk, &found)))?,
+    }
     match found.problems {
         None => Ok(Exit::Done),
         Some(problems) => Err(Failure::policy(problems)),

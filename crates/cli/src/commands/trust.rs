@@ -1,11 +1,10 @@
 //! `tollgate trust`: shows what a project's policy is and does, asks, and pins it byte for byte.
 
 use crate::args::{Globals, TrustArguments};
-use crate::desk::{Desk, LINE_CHARS_MAX, misplaced, unloaded};
+use crate::desk::{Desk, LINE_CHARS_MAX, agreed, misplaced, unloaded};
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::say;
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use tollgate::gate::RecordKind;
 use tollgate::gate::text::shown;
@@ -39,16 +38,17 @@ fn trust_file(globals: &Globals, file: &Path, yes: bool) -> Result<Exit, Failure
     let store = desk.places.trust().map_err(|error| unloaded(&error))?;
     let trust = store.look(&file, &layer.digest);
     if trust == Trust::Trusted {
-        answer(&format!("{} is trusted as it is\n", file.display()))?;
+        say(&format!("{} is trusted as it is\n", file.display()))?;
         return Ok(Exit::Done);
     }
-    answer(&shown_policy(&loaded, &layer, trust == Trust::Changed))?;
-    if !yes && !agreed()? {
-        answer("not trusted: it stays ignored\n")?;
+    say(&shown_policy(&loaded, &layer, trust == Trust::Changed))?;
+    if !yes && !agreed("Trust it?")? {
+        say("not trusted: it stays ignored
+")?;
         return Ok(Exit::No);
     }
     pin(&desk, &loaded, &layer)?;
-    answer("trusted, as long as not a byte of it changes\n")?;
+    say("trusted, as long as not a byte of it changes\n")?;
     Ok(Exit::Done)
 }
 
@@ -126,21 +126,4 @@ fn shown_policy(loaded: &Loaded, layer: &LayerStatus, changed: bool) -> String {
     }
     out.push('\n');
     out
-}
-
-/// Asks on the terminal; anything but a clear yes is a no.
-fn agreed() -> Result<bool, Failure> {
-    let input = std::io::stdin();
-    if !input.is_terminal() {
-        return Err(Failure::usage(
-            "nobody can be asked: standard input is no terminal",
-            "read the above, then repeat with --yes",
-        ));
-    }
-    let mut out = std::io::stderr();
-    let asked = out.write_all(b"Trust it? [y/N] ").and_then(|()| out.flush());
-    asked.map_err(Failure::internal)?;
-    let mut line = String::new();
-    input.read_line(&mut line).map_err(Failure::internal)?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }

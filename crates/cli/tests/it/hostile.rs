@@ -118,3 +118,16 @@ fn a_trust_store_that_others_could_have_written_is_not_believed() {
     let ran = rig.run(&["status"]).expect(2);
     assert!(ran.err.contains("is not to be trusted") && ran.err.contains("remedy:"), "{}", ran.err);
 }
+
+#[test]
+fn names_of_a_strangers_folders_cannot_move_or_reorder_what_a_person_reads() {
+    let rig = Rig::new();
+    let folder = "project/a\u{1b}[2Jb\u{202e}c";
+    rig.write(&format!("{folder}/tollgate.yaml"), PROJECT);
+    for arguments in [&["status"][..], &["trust"], &["hooks", "list"], &["check"]] {
+        let ran = rig.run_in(folder, arguments, "", &[]);
+        for text in [&ran.out, &ran.err] {
+            assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
+        }
+    }
+}

@@ -7,10 +7,15 @@
     reason = "a test whose ground is missing has failed"
 )]
 
+mod allowing;
+mod backtesting;
 mod checking;
 mod deciding;
 mod demo;
+mod explaining;
 mod hostile;
 mod presets;
 mod rig;
+mod streams;
 mod switching;
+mod testing;

@@ -2,6 +2,12 @@
 
 use crate::rig::Rig;
 use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use tollgate::Places;
+use tollgate::gate::Timestamp;
+use tollgate::policy::suite::{Suite, run};
+use tollgate::policy::{Layer, LayerKind};
 
 fn preset(name: &str) -> (Rig, String) {
     let rig = Rig::new();
@@ -33,6 +39,23 @@ fn every_preset_is_a_sound_policy_of_a_project() {
         let (rig, _) = preset(name);
         rig.run(&["check", "--strict", "--as", "project", "tollgate.yaml"]).expect(0);
         rig.run(&["check"]).expect(0);
+    }
+}
+
+#[test]
+fn the_tests_beside_each_preset_pass() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
+    let now = Timestamp::parse("2026-11-30").unwrap();
+    for name in ["observe-only", "support-desk", "mcp"] {
+        let text = fs::read_to_string(folder.join(format!("{name}.tests.yaml"))).unwrap();
+        let suite = Suite::read(name, &text).unwrap_or_else(|report| panic!("{}", report.text()));
+        let layer = Layer::named(LayerKind::Project, folder.join(format!("{name}.yaml")));
+        let loaded = Places::of_user(&folder).unwrap().load_layers(&[layer], now).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let report = runtime.block_on(run(&suite, &loaded)).unwrap();
+        assert!(!report.cases.is_empty());
+        assert_eq!(report.failed(), 0, "{}", report.text());
+        assert_eq!(report.coverage.never_fired, [""; 0], "{name}: every hook is reached");
     }
 }
 

@@ -195,15 +195,15 @@ fn nino(id: &[u8]) -> bool {
 
 fn spaced_nino(bytes: &[u8], start: usize) -> Option<Datum> {
     let end = start + 13;
-    if at(bytes, start + 2) != b' ' || at(bytes, start + 5) != b' ' {
+    let letters = cut(bytes, start, start + 2).iter().all(u8::is_ascii_uppercase);
+    if !letters || at(bytes, start + 2) != b' ' || at(bytes, start + 5) != b' ' {
         return None;
     }
     let text = cut(bytes, start, end);
     let blanks = [2usize, 5, 8, 11].iter().all(|place| text.get(*place) == Some(&b' '));
     let id: Vec<u8> = text.iter().copied().filter(|byte| *byte != b' ').collect();
-    let letters = id.get(..2)?.iter().all(u8::is_ascii_uppercase);
     let digits = id.get(2..8)?.iter().all(u8::is_ascii_digit);
-    (text.len() == 13 && blanks && letters && digits && nino(&id) && ends(bytes, end))
+    (text.len() == 13 && blanks && digits && nino(&id) && ends(bytes, end))
         .then(|| Datum::new(start, end, Coded::IdUkNino, 0.85))
 }
 

@@ -61,6 +61,9 @@ pub(crate) fn email(bytes: &[u8], sign: usize) -> Option<Hit> {
     while start < sign && !at(bytes, start).is_ascii_alphanumeric() {
         start += 1;
     }
+    if start == sign || !at(bytes, sign + 1).is_ascii_alphanumeric() {
+        return None;
+    }
     // `\nalice@...`, `%3Dalice@...`: the escape is not part of the address.
     if before(bytes, start) == b'\\'
         && matches!(at(bytes, start), b'n' | b'r' | b't')

@@ -30,7 +30,7 @@ pub(crate) static RULES: &[Rule] = &[
     token("azure-redis", "Azure Cache for Redis key", Critical, &["AzCa"], "[0-9A-Za-z]{33}AzCa[A-P][0-9A-Za-z]{5}=", &["password={token}"], &["AzCache"]),
     token("azure-openai", "Azure AI services key", Critical, &["AAAB"], "[0-9A-Za-z]{52}JQQJ99[A-L][A-Z0-9]{3}AAAB[A-Za-z0-9]{4,22}", &["AZURE_OPENAI_API_KEY={token}"], &["AAAB3NzaC1yc2E"]),
     token("azure-devops-pat", "Azure DevOps personal access token", Critical, &["AZDO"], "[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", &["AZURE_DEVOPS_EXT_PAT={token}"], &["AZDO_TOKEN"]),
-    token("azure-entra-client-secret", "Microsoft Entra client secret", Critical, &["7Q~", "8Q~"], "[A-Za-z0-9_~.-]{3}(7Q~|8Q~)[A-Za-z0-9_~.-]{31,34}", &["client_secret={token}"], &["8Q~"]),
+    token("azure-entra-client-secret", "Microsoft Entra client secret", Critical, &["0Q~", "1Q~", "2Q~", "3Q~", "4Q~", "5Q~", "6Q~", "7Q~", "8Q~", "9Q~"], "[A-Za-z0-9_~.-]{3}(0Q~|1Q~|2Q~|3Q~|4Q~|5Q~|6Q~|7Q~|8Q~|9Q~)[A-Za-z0-9_~.-]{31,34}", &["client_secret={token}"], &["8Q~"]),
     token("azure-sas", "Azure shared access signature", High, &["sig="], "sig=[A-Za-z0-9%/+]{43,90}[=]{0,2}", &["https://a.blob.core.windows.net/c?sv=2022&{token}"], &["sig=abc"]).entropy(3.5),
     token("alibaba-access-key-id", "Alibaba Cloud access key id", High, &["LTAI"], "LTAI[A-Za-z0-9]{12,24}", &["ALIBABA_CLOUD_ACCESS_KEY_ID={token}"], &["LTAI5t"]).entropy(2.8),
     near("alibaba-access-key-secret", "Alibaba Cloud access key secret", Critical, &["aliyun", "alibaba", "AccessKeySecret", "access_key_secret"], "[A-Za-z0-9]{30}", &["aliyun_access_key_secret: {token}", "AccessKeySecret={token}"], &["aliyun access key"]).entropy(3.3),

@@ -45,6 +45,7 @@ pub(crate) static RULES: &[Rule] = &[
     token("dropbox", "Dropbox access token", High, &["sl.u.", "sl.B", "sl.A"], "sl\\.(u\\.|A|B)[A-Za-z0-9_.-]{130,1200}", &["DROPBOX_TOKEN={token}"], &["sl.A"]),
     token("mapbox", "Mapbox secret token", Medium, &["sk.eyJ"], "sk\\.eyJ[A-Za-z0-9_-]{40,120}\\.[A-Za-z0-9_-]{22}", &["MAPBOX_TOKEN={token}"], &["sk.eyJx"]),
     token("adobe", "Adobe client secret", High, &["p8e-", "p8-"], "(p8e|p8)-[A-Za-z0-9_-]{32}", &["client_secret={token}"], &["p8-x", "mp8e-1"]),
+    token("intra42", "Intra 42 client secret", Medium, &["s-s4t2ud-", "s-s4t2af-"], "(s-s4t2ud|s-s4t2af)-[a-f0-9]{64}", &["{token}"], &["s-s4t2ud-x"]),
     token("adafruit", "Adafruit IO key", Medium, &["aio_"], "aio_[A-Za-z0-9]{28}", &["{token}"], &["aio_read"]),
     token("frameio", "Frame.io API token", Medium, &["fio-u-"], "fio-u-[A-Za-z0-9_=-]{64}", &["{token}"], &["fio-u-x"]),
     token("rapidapi", "RapidAPI key", Medium, &["msh"], "[a-f0-9]{10}msh[a-f0-9]{15}p1[a-f0-9]{5}jsn[a-f0-9]{12}", &["X-RapidAPI-Key: {token}"], &["msh"]),

@@ -67,6 +67,8 @@ fn look_alikes_are_left_alone() {
         "icon@2x.png and react@18.2.0",
         "127.0.0.1:8080 0.0.0.0",
         "10:20:30 12:34:56:78",
+        "{\"pass\": 1024, \"fail\": 2}",
+        "pass: 1024",
     ] {
         let found = detector.scan(text);
         assert!(found.is_empty(), "{text}: {found:?}");
@@ -95,4 +97,24 @@ fn every_token_is_found_in_escaped_json_and_in_a_comment() {
             );
         }
     }
+}
+
+#[test]
+fn a_passphrase_is_taken_whole_and_a_sentence_not_at_all() {
+    let detector = Detector::builder().build().unwrap();
+    let data = |text: &str| -> Vec<String> {
+        detector.scan(text).into_iter().map(|f| text[f.range()].to_owned()).collect()
+    };
+    assert_eq!(data("password: correct horse battery staple\nx"), ["correct horse battery staple"]);
+    assert!(data("password: enter your password here").is_empty());
+}
+
+#[test]
+fn a_token_in_a_url_masks_the_token_and_not_the_url() {
+    let detector = Detector::builder().build().unwrap();
+    let token = rules().find(|rule| rule.id == "github-app-server").unwrap().sample(3).unwrap();
+    let text = format!("git clone https://x-access-token:{token}@github.com/a/b");
+    let found = detector.scan(&text);
+    assert_eq!(found.len(), 1);
+    assert_eq!(&text[found[0].range()], token);
 }

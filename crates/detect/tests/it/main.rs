@@ -5,6 +5,7 @@
     reason = "a test fails by panicking, its helpers as well"
 )]
 
+mod allocations;
 mod contexts;
 mod examples;
 mod governance;

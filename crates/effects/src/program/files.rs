@@ -4,7 +4,7 @@
 //! Refused: running a filter that is not understood; its output is unknown.
 
 use crate::decode;
-use crate::effect::Verb;
+use crate::effect::{Reason, Verb};
 use crate::mark;
 use crate::program::invoke::Running;
 use crate::program::table::Role;
@@ -34,6 +34,31 @@ impl Run<'_> {
             text.push('\n');
         }
         text
+    }
+
+    /// `apply_patch`, `patch`, `git apply`: the files that the patch names, if its text is known.
+    pub(crate) fn patch_program(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        let args = running.args;
+        let given = args.positionals.iter().find(|word| word.contains("*** Begin Patch"));
+        let mut named = args.values.iter().filter(|(role, _)| *role == Role::Read).map(|(_, v)| v);
+        let text = match given {
+            Some(text) => Some(text.clone()),
+            None if !running.stdin.is_empty() => Some(running.stdin.to_owned()),
+            None => named.next_back().and_then(|file| self.content(scope, file)),
+        };
+        match text.filter(|text| !mark::has_void(text)) {
+            Some(text) => self.patch_text(scope, &text),
+            None if running.name.starts_with("apply") => {
+                self.unknown(Verb::Writes, Reason::PathText);
+            }
+            // What a patch file changes lies below the folder it is applied in.
+            None => self.path(scope, Verb::Writes, ".", false),
+        }
+        None
     }
 
     /// `tee`: what flows through is what the files hold.
@@ -428,8 +453,10 @@ impl Run<'_> {
             "crowdstrike",
         ];
         let vital = words.iter().any(|word| VITAL.iter().any(|name| word.starts_with(name)));
-        let everything =
-            words.iter().any(|word| matches!(*word, "-u" | "--user" | "-v" | "." | ".*"));
+        // All of a user's processes, or whatever a pattern that fits everything names.
+        let args = running.args;
+        let everything = (args.has("-u") && args.positionals.is_empty())
+            || args.positionals.iter().any(|word| matches!(word.as_str(), "." | ".*" | ""));
         if vital || everything {
             self.thing(Verb::Destroys, "system");
         }

@@ -364,6 +364,7 @@ impl Run<'_> {
                 self.code(inner, Lang::Editor, running.stdin);
                 None
             }
+            Handler::Patch => self.patch_program(inner, running),
             Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),
         }

@@ -20,10 +20,6 @@ impl Run<'_> {
                 self.host(url);
             }
         }
-        let method = args.value("-X").unwrap_or_default().to_ascii_uppercase();
-        if method == "DELETE" {
-            self.thing(Verb::Destroys, "remote-object");
-        }
         let from_input = args.values.iter().any(|(role, value)| {
             matches!(role, Role::Data | Role::Send) && (value == "@-" || value == "-")
         });

@@ -133,6 +133,10 @@ impl Run<'_> {
                 self.run_text(&mut inner, value, "");
             }
             Role::Mount => self.mount(scope, value),
+            Role::Method if value.eq_ignore_ascii_case("DELETE") => {
+                self.thing(Verb::Destroys, "remote-object");
+            }
+            Role::Method => {}
         }
     }
 

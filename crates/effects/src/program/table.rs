@@ -87,6 +87,8 @@ pub(crate) enum Role {
     Program,
     /// `read:write` as in docker's `-v`.
     Mount,
+    /// An HTTP method.
+    Method,
 }
 
 /// Languages whose one-liners are looked into.
@@ -230,6 +232,7 @@ pub(crate) enum Handler {
     Printenv,
     Tee,
     EditorInput,
+    Patch,
 }
 
 impl Handler {

@@ -38,6 +38,7 @@ pub(crate) fn role(word: &str) -> Option<Role> {
         "assign" => Role::Assign,
         "program" => Role::Program,
         "mount" => Role::Mount,
+        "method" => Role::Method,
         _ => return None,
     })
 }
@@ -176,6 +177,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "fd" => Handler::Fd,
         "printenv" => Handler::Printenv,
         "tee" => Handler::Tee,
+        "patch" => Handler::Patch,
         "editorinput" => Handler::EditorInput,
         _ => return None,
     })

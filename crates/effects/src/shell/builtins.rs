@@ -199,10 +199,9 @@ impl Run<'_> {
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "-d" | "-n" | "-N" | "-p" | "-t" | "-u" | "-i" | "-s" | "-c" | "-O" => {
-                    if word != "-s" {
-                        words.next();
-                    }
+                "-t" if name != "read" => {}
+                "-d" | "-n" | "-N" | "-p" | "-t" | "-u" | "-i" | "-c" | "-O" | "-C" => {
+                    words.next();
                 }
                 "-a" => names.extend(words.next()),
                 word if word.starts_with('-') => {}

@@ -266,7 +266,10 @@ impl Run<'_> {
                 }
             }
             Op::Required => known.unwrap_or_else(|| vec![self.void(name)]),
-            Op::Element => match scope.vars.get(name) {
+            Op::Element(Some(index)) if is_list(scope, name) => {
+                known.into_iter().flatten().skip(*index).take(1).collect()
+            }
+            Op::Element(_) => match scope.vars.get(name) {
                 Some(Var::List(values)) if values.len() > 1 => {
                     let index = self.choice.pick(name, values.len().min(VALUES_MAX));
                     values.get(index).cloned().into_iter().collect()
@@ -328,7 +331,7 @@ impl Run<'_> {
             | Op::Alternative(_)
             | Op::Required
             | Op::All
-            | Op::Element
+            | Op::Element(_)
             | Op::Other(_) => value,
         }
     }
@@ -406,4 +409,8 @@ fn put(scope: &Scope, values: &[String], quoted: bool, field: &mut Field) {
             }
         }
     }
+}
+
+fn is_list(scope: &Scope, name: &str) -> bool {
+    matches!(scope.vars.get(name), Some(Var::List(_)))
 }

@@ -3,7 +3,7 @@
 //! Written here rather than taken from a library because a gate needs three things at once that none
 //! has: linear time within the budget (brush-parser alone takes longer for 10 KB than the whole
 //! analysis may), a cap on depth that is an answer and no stack overflow, and no copy of the text in a
-//! global cache. The tests hold it against brush-parser. Refused: guessing. What does not follow the
+//! global cache. The tests hold it against brush-parser and Bash. Refused: guessing. What does not follow the
 //! grammar ends the parse with a [`Fail`], which becomes an `unknown`; what was read before it counts.
 
 use std::cell::OnceCell;
@@ -239,6 +239,10 @@ impl<'a> Parser<'a> {
             match self.keyword() {
                 "!" => {
                     self.pos += 1;
+                    self.blanks();
+                    if matches!(self.at(0), 0 | b'\n' | b';' | b'&' | b'|' | b')') {
+                        return Ok(stages);
+                    }
                     continue;
                 }
                 // With other options it is the program of that name.

@@ -179,8 +179,8 @@ pub(crate) enum Op<'a> {
     Lower(bool),
     /// `${x[@]}`, `${x[*]}`.
     All,
-    /// `${x[n]}`.
-    Element,
+    /// `${x[n]}`, with the number if it is written as one.
+    Element(Option<usize>),
     /// `${!x}` and everything else: the value is not known; inner expansions still happen.
     Other(Vec<Part<'a>>),
 }

@@ -82,10 +82,8 @@ pub(crate) fn braces(text: &str) -> Vec<String> {
                 Some(list) => {
                     todo.extend(list.iter().rev().map(|item| format!("{before}{item}{after}")));
                 }
-                None => {
-                    let inner: String = inner.chars().map(plain).collect();
-                    todo.push(format!("{before}{{{inner}}}{after}"));
-                }
+                // No list and no sequence: the brace stands for itself, what is inside may expand.
+                None => todo.push(format!("{before}{{{inner}}}{after}")),
             },
         }
     }
@@ -101,21 +99,22 @@ fn plain(c: char) -> char {
     }
 }
 
-/// The first balanced brace: before, inside, after.
+/// The first balanced brace: before, inside, after. One that is never closed stands for itself.
 fn first_brace(text: &str) -> Option<(&str, &str, &str)> {
-    let open = text.find(mark::OPEN)?;
-    let from = open + mark::OPEN.len_utf8();
-    let mut depth = 1;
-    for (index, c) in text.get(from..)?.char_indices() {
-        match c {
-            mark::OPEN => depth += 1,
-            mark::CLOSE => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            let to = from + index;
-            let after = to + mark::CLOSE.len_utf8();
-            return Some((text.get(..open)?, text.get(from..to)?, text.get(after..)?));
+    for (open, _) in text.match_indices(mark::OPEN) {
+        let from = open + mark::OPEN.len_utf8();
+        let mut depth = 1;
+        for (index, c) in text.get(from..)?.char_indices() {
+            match c {
+                mark::OPEN => depth += 1,
+                mark::CLOSE => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                let to = from + index;
+                let after = to + mark::CLOSE.len_utf8();
+                return Some((text.get(..open)?, text.get(from..to)?, text.get(after..)?));
+            }
         }
     }
     None

@@ -277,7 +277,8 @@ impl<'a> Parser<'a> {
             let rest = self.slice(self.pos + 1, self.end);
             let end = closing_bracket(rest).ok_or(Fail::Syntax)?;
             let inner = rest.get(..end).unwrap_or_default();
-            subscript = if matches!(inner, "@" | "*") { Op::All } else { Op::Element };
+            subscript =
+                if matches!(inner, "@" | "*") { Op::All } else { Op::Element(inner.parse().ok()) };
             let from = self.pos + 1;
             // Substitutions may hide in a subscript; they are read with the rest as `Other`.
             if inner.contains(['$', '`']) {

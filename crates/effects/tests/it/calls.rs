@@ -93,6 +93,27 @@ fn patches_of_both_kinds_name_what_they_write_and_delete() {
 }
 
 #[test]
+fn patches_inside_shell_text_are_seen() {
+    let patch = "*** Begin Patch\n*** Delete File: /etc/hosts\n*** Update File: a.rs\n@@\n-x\n+y\n*** End Patch\n";
+    let diff = "--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-x\n+y\n";
+    for (command, fact) in [
+        (format!("apply_patch <<'EOF'\n{patch}EOF"), "deletes /etc/hosts"),
+        (format!("apply_patch '{patch}'"), "writes /home/dev/project/a.rs"),
+        (format!("cd sub && apply_patch <<'EOF'\n{patch}EOF"), "writes /home/dev/project/sub/a.rs"),
+        (format!("patch -p1 <<'EOF'\n{diff}EOF"), "writes /home/dev/project/a.rs"),
+        (format!("git apply <<'EOF'\n{diff}EOF"), "writes /home/dev/project/a.rs"),
+        (
+            format!("cat > p.diff <<'EOF'\n{diff}EOF\npatch -p1 < p.diff"),
+            "writes /home/dev/project/a.rs",
+        ),
+    ] {
+        let call = Call::Shell { command: command.clone(), cwd: None, shell: Default::default() };
+        let seen = lines(&effects(&call, &context()));
+        assert!(seen.contains(&fact.to_owned()), "{command}: {seen:?}");
+    }
+}
+
+#[test]
 fn a_patch_that_is_none_is_unknown() {
     let call = Call::Patch { patch: "hello".to_owned(), cwd: None };
     assert_eq!(effects(&call, &context()).unknowns(Verb::Writes).count(), 1);

@@ -1,5 +1,6 @@
 //! The laws of the crate `tollgate-effects`, one module each.
 
+mod bash;
 mod brush;
 mod calls;
 mod corpora;

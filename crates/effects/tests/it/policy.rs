@@ -83,6 +83,11 @@ fn one(effect: &Effect, all: &Effects) -> Answer {
             if local || !all.hosts().any(|_| true) { Answer::Pass } else { Answer::Ask }
         }
         (Verb::Exposes, _) => Answer::Ask,
+        (Verb::Destroys, Target::Thing(thing)) if &**thing == "remote-object" => {
+            let local = |host: &str| matches!(host, "localhost" | "127.0.0.1" | "::1" | "0.0.0.0");
+            let all_local = all.hosts().next().is_some() && all.hosts().all(local);
+            if all_local { Answer::Pass } else { Answer::Ask }
+        }
         (Verb::Destroys, Target::Thing(thing)) => destroys(thing),
         (Verb::Escalates, Target::Thing(thing)) => escalates(thing),
         (Verb::Persists, Target::Thing(thing)) => {
@@ -448,7 +453,6 @@ fn destroys(thing: &str) -> Answer {
         | "cluster"
         | "cloud"
         | "backups"
-        | "firmware"
         | "keys"
         | "secrets"
         | "registry"

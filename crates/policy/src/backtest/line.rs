@@ -6,7 +6,7 @@
 
 use super::part_text;
 use crate::judged;
-use tollgate_gate::scrub::SCRUBBED;
+use crate::replay::{Rebuilt, masked_places};
 use tollgate_gate::{Decision, Event, EventError, Json, Timestamp, Verdict, VoteKind};
 
 /// A captured event.
@@ -59,15 +59,18 @@ pub fn read_line(line: &[u8], now: Timestamp) -> Result<Captured, LineError> {
     }
     let event = Event::from_json(event, now)?;
     let baseline = decision.map(|decision| baseline(&event, &decision)).transpose()?;
-    let masked = event.payload.part().is_some_and(|part| part.text().contains(SCRUBBED));
+    let masked = event.payload.part().is_some_and(|part| !masked_places(&part).is_empty());
     Ok(Captured { event, baseline, masked })
 }
 
+impl From<Rebuilt> for Captured {
+    fn from(rebuilt: Rebuilt) -> Captured {
+        let masked = !rebuilt.masked.is_empty();
+        Captured { event: rebuilt.event, baseline: Some(rebuilt.baseline), masked }
+    }
+}
+
 fn baseline(event: &Event, decision: &Json) -> Result<Baseline, LineError> {
-    let text = |key: &str| decision.get(key).and_then(Json::as_str).map(str::to_owned);
-    let word = text("verdict").unwrap_or_default();
-    let verdict = VoteKind::ALL.into_iter().find(|kind| kind.name() == word);
-    let verdict = verdict.ok_or(LineError::Verdict(word))?;
     // The payload of a decision is that of an event of the same kind.
     let part = decision.get("payload").and_then(|payload| {
         let mut copy = event.to_json();
@@ -76,10 +79,31 @@ fn baseline(event: &Event, decision: &Json) -> Result<Baseline, LineError> {
         }
         part_text(Event::from_json(copy, event.at).ok()?.payload.part())
     });
-    Ok(Baseline { verdict, code: text("code"), hook: text("hook"), part })
+    Baseline::read(decision, part).map_err(LineError::Verdict)
 }
 
 impl Baseline {
+    /// What a decision or its record says in its wire form; the word that is no verdict otherwise.
+    pub(crate) fn read(decision: &Json, part: Option<String>) -> Result<Baseline, String> {
+        let text = |key: &str| decision.get(key).and_then(Json::as_str).map(str::to_owned);
+        let word = text("verdict").unwrap_or_default();
+        let verdict = VoteKind::ALL.into_iter().find(|kind| kind.name() == word);
+        let mut verdict = verdict.ok_or(word)?;
+        let (code, hook) = (text("code"), text("hook"));
+        // As in `judged`: where nobody could be asked, an ask was refused.
+        if verdict == Verdict::Deny && code.as_deref() == Some("approval_required") {
+            let votes = decision.get("votes").and_then(Json::as_array).unwrap_or_default();
+            let asked = |vote: &&Json| {
+                vote.get("hook").and_then(Json::as_str) == hook.as_deref()
+                    && vote.get("vote").and_then(Json::as_str) == Some(Verdict::Ask.name())
+            };
+            if hook.is_none() || votes.iter().any(|vote| asked(&vote)) {
+                verdict = Verdict::Ask;
+            }
+        }
+        Ok(Baseline { verdict, code, hook, part })
+    }
+
     /// What a decision says.
     pub(super) fn of(decision: &Decision) -> Baseline {
         Baseline {

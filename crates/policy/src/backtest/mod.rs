@@ -1,7 +1,7 @@
 //! Backtests: captured events through a new policy, and what would change.
 //!
-//! Each event is decided by the new policy and compared with what was decided then: by the record it
-//! comes with, or by the old policy where there is one; without either, with "everything was
+//! Each event is decided by the new policy and compared with what the old policy decides, where there is
+//! one, or else with what was decided then, where that is known; without either, with "everything was
 //! allowed". Both policies keep their own state, and the clock goes by the events' own times, so limits
 //! count as they would have. With labels (which events were harmful) it also says how well the new
 //! policy tells them apart.
@@ -11,8 +11,9 @@ mod render;
 
 pub use line::{Baseline, Captured, LineError, read_line};
 
+use crate::explain::{Change, diff};
 use crate::judged;
-use crate::limits::EXAMPLES_MAX;
+use crate::limits::{EXAMPLE_CHANGES_MAX, EXAMPLES_MAX};
 use crate::load::Loaded;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +64,8 @@ pub struct Example {
     pub before: String,
     /// What is decided now.
     pub after: String,
+    /// With another rewrite: what differs in the payload as it goes on.
+    pub rewrite: Vec<Change>,
 }
 
 /// How well the new policy tells labelled events apart. Refused, aborted and asked count as a hit.
@@ -76,6 +79,25 @@ pub struct Hits {
     pub harmless_stopped: u64,
     /// Harmless events.
     pub harmless: u64,
+    /// Labels of which no event was decided.
+    pub unused_labels: u64,
+}
+
+impl Hits {
+    /// The share of harmful events that it stops or asks about; none without such events.
+    pub fn hit_rate(&self) -> Option<f64> {
+        rate(self.harmful_stopped, self.harmful)
+    }
+
+    /// The share of harmless events that it stops or asks about; none without such events.
+    pub fn false_positive_rate(&self) -> Option<f64> {
+        rate(self.harmless_stopped, self.harmless)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of events are far below 2^53")]
+fn rate(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// What would change.
@@ -169,8 +191,8 @@ impl Backtest {
         self.events += 1;
         let decision = self.new.judge(&event).await;
         let before = match (&mut self.old, baseline) {
-            (_, Some(baseline)) => baseline,
-            (Some(old), None) => Baseline::of(&old.judge(&event).await),
+            (Some(old), _) => Baseline::of(&old.judge(&event).await),
+            (None, Some(baseline)) => baseline,
             (None, None) => Baseline::untouched(&event),
         };
         self.label(&event, &decision);
@@ -195,6 +217,15 @@ impl Backtest {
                 subject: event.payload.subject().unwrap_or_default().to_owned(),
                 before: before.words(),
                 after: after.words(),
+                rewrite: match kind {
+                    ChangeKind::OtherRewrite => differences(&before, &after),
+                    ChangeKind::NewlyRefused
+                    | ChangeKind::NewlyAllowed
+                    | ChangeKind::NewlyAsked
+                    | ChangeKind::NewlyAnswered
+                    | ChangeKind::NewlyAborted
+                    | ChangeKind::OtherCode => Vec::new(),
+                },
             });
         }
     }
@@ -221,7 +252,11 @@ impl Backtest {
             unchanged: self.unchanged,
             masked: self.masked,
             changes,
-            hits: self.labels.map(|_| self.hits),
+            hits: self.labels.map(|labels| {
+                let seen = self.hits.harmful + self.hits.harmless;
+                let labels = u64::try_from(labels.len()).unwrap_or(u64::MAX);
+                Hits { unused_labels: labels.saturating_sub(seen), ..self.hits }
+            }),
         }
     }
 }
@@ -243,6 +278,17 @@ fn change(before: &Baseline, after: &Baseline) -> Option<ChangeKind> {
     let goes_through = after.verdict == Verdict::Allow;
     let rewritten = goes_through && before.part.is_some() && before.part != after.part;
     rewritten.then_some(ChangeKind::OtherRewrite)
+}
+
+/// What differs between the payloads of two decisions.
+fn differences(before: &Baseline, after: &Baseline) -> Vec<Change> {
+    let read = |baseline: &Baseline| Json::read(baseline.part.as_deref()?.as_bytes()).ok();
+    match (read(before), read(after)) {
+        (Some(before), Some(after)) => {
+            diff(&before, &after).into_iter().take(EXAMPLE_CHANGES_MAX).collect()
+        }
+        (_, _) => Vec::new(),
+    }
 }
 
 /// The canonical text of the part of a payload.

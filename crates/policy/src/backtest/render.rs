@@ -26,17 +26,39 @@ impl BacktestReport {
             for example in &change.examples {
                 let (event, subject) = (shown(&example.event, 60), shown(&example.subject, 60));
                 let (before, after) = (shown(&example.before, 120), shown(&example.after, 120));
-                let _ = writeln!(out, "          {event} {subject}: {before} -> {after}");
+                if example.rewrite.is_empty() {
+                    let _ = writeln!(out, "          {event} {subject}: {before} -> {after}");
+                    continue;
+                }
+                let _ = writeln!(out, "          {event} {subject}: {after}");
+                for change in &example.rewrite {
+                    let _ = writeln!(out, "            {}", change.words());
+                }
             }
         }
-        if let Some(Hits { harmful_stopped, harmful, harmless_stopped, harmless }) = hits {
-            let _ = writeln!(
-                out,
-                "\nharmful events stopped: {harmful_stopped} of {harmful}; harmless events stopped: {harmless_stopped} of {harmless}"
-            );
+        if let Some(hits) = hits {
+            out.push_str(&hits_text(hits));
         }
         out
     }
+}
+
+fn hits_text(hits: &Hits) -> String {
+    let Hits { harmful_stopped, harmful, harmless_stopped, harmless, unused_labels } = hits;
+    let percent = |rate: Option<f64>| match rate {
+        Some(rate) => format!("{:.1}%", rate * 100.0),
+        None => "no such events".to_owned(),
+    };
+    let mut out = format!(
+        "\nharmful events stopped: {harmful_stopped} of {harmful}; harmless events stopped: {harmless_stopped} of {harmless}\n\
+         hit rate: {}; false-positive rate: {}\n",
+        percent(hits.hit_rate()),
+        percent(hits.false_positive_rate())
+    );
+    if *unused_labels > 0 {
+        let _ = writeln!(out, "{unused_labels} labels belong to no event that was judged");
+    }
+    out
 }
 
 fn words(kind: ChangeKind) -> &'static str {

@@ -40,6 +40,7 @@ impl HookCompiler<'_> {
         let (action, spec) = self.one_action(raw, report)?;
         self.check_kinds(raw, action, spec, report);
         self.check_grant(raw, action, spec, report);
+        self.check_closed(raw, spec, report);
         let value = self.value(action, report);
         let handler = self.handler(raw, action, spec, &value, report);
         let mut plan = plan(raw, self.unit, spec, &value);
@@ -112,6 +113,17 @@ impl HookCompiler<'_> {
             let message = format!("`{}` is not possible at `{kind}`", action.name.value);
             let found = Diagnostic::error("not-possible", self.place(raw.kinds.span), message);
             let remedy = format!("`{}` is possible at {}", spec.name, possible.join(", "));
+            report.push(found.with_remedy(remedy));
+        }
+    }
+
+    /// A redactor that fails never lets the original through (law 6): it cannot be made to fail open.
+    fn check_closed(&self, raw: &RawHook, spec: &ActionSpec, report: &mut Report) {
+        let open = raw.on_failure.as_ref().filter(|said| said.value == OnFailure::Open);
+        if let Some(open) = open.filter(|_| spec.name == "redact") {
+            let message = "a hook that redacts cannot be `on_failure: open`";
+            let found = Diagnostic::error("redact-open", self.place(open.span), message);
+            let remedy = "leave `on_failure` out: what cannot be redacted is withheld";
             report.push(found.with_remedy(remedy));
         }
     }

@@ -120,7 +120,8 @@ pub(crate) fn compile(
     if report.has_errors() {
         return None;
     }
-    match ruleset(&plan, ready.clone(), &build) {
+    // The digest of the sources takes its place, once what was read is known to be sound.
+    match ruleset(&plan, ready.clone(), &build, Name::default()) {
         Ok(ruleset) => Some(Compiled { plan, ready, context: build, vars, ruleset }),
         Err(error) => {
             refused(&error, &made, report);
@@ -142,13 +143,14 @@ pub(crate) fn ruleset(
     plan: &Plan,
     ready: Vec<Ready>,
     context: &BuildContext,
+    digest: Name,
 ) -> Result<Ruleset, RulesetError> {
     let mut ready = ready.into_iter();
     let mut hooks: Vec<Hook> = Vec::with_capacity(plan.hooks.len());
     for hook in &plan.hooks {
         hooks.push(build::build(hook, ready.next().unwrap_or_default(), context)?);
     }
-    Ok(Ruleset::new(gate_settings(&plan.settings)?, hooks)?)
+    Ok(Ruleset::of_source(gate_settings(&plan.settings)?, hooks, digest)?)
 }
 
 /// Why a plan is no ruleset.

@@ -9,6 +9,7 @@ mod render;
 use crate::limits::DIAGNOSTICS_MAX;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// A range of bytes in a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
@@ -113,6 +114,8 @@ pub struct Source {
     pub text: String,
     /// Whether lines of it may be shown: only once it is known to be a policy.
     pub quotable: bool,
+    /// Where its lines start, once somebody asked.
+    starts: OnceLock<Vec<usize>>,
 }
 
 /// The texts of a load.
@@ -122,7 +125,8 @@ pub struct Sources(Vec<Source>);
 impl Sources {
     /// Adds a source that may not be quoted yet.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        self.0.push(Source { name: name.into(), text: text.into(), quotable: false });
+        let (name, text) = (name.into(), text.into());
+        self.0.push(Source { name, text, ..Source::default() });
         SourceId(self.0.len() - 1)
     }
 
@@ -156,10 +160,14 @@ pub struct LineColumn {
 impl Source {
     /// The line and column of a byte.
     pub fn line_column(&self, byte: usize) -> LineColumn {
-        let before = self.text.get(..byte.min(self.text.len())).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        let byte = byte.min(self.text.len());
+        let starts = self.starts.get_or_init(|| {
+            let behind = self.text.match_indices('\n').map(|(at, _)| at + 1);
+            std::iter::once(0).chain(behind).collect()
+        });
+        let line = starts.partition_point(|start| *start <= byte);
+        let line_start = line.checked_sub(1).and_then(|at| starts.get(at)).copied().unwrap_or(0);
+        let column = self.text.get(line_start..byte).unwrap_or_default().chars().count() + 1;
         LineColumn { line, column }
     }
 }

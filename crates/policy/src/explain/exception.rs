@@ -4,7 +4,8 @@
 //! it, may widen it, and puts it in a later layer; nothing is written here.
 
 use crate::load::Loaded;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use tollgate_gate::text::is_deceptive;
 use tollgate_gate::{Decision, Event, Json, Timestamp, Verdict};
 
 /// Most arguments that an exception pins.
@@ -30,7 +31,20 @@ pub enum NoException {
     TooLarge,
 }
 
-/// Writes the narrowest exception for what a decision refused, as the text of one list item below
+/// An exception that holds for one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exception {
+    /// The hook that it is against.
+    pub hook: String,
+    /// What the call must have, by match key: values as they are, not yet globs.
+    pub pins: Vec<(String, String)>,
+    /// Why.
+    pub reason: String,
+    /// When it ends.
+    pub until: Option<Timestamp>,
+}
+
+/// Makes the narrowest exception for what a decision refused. Its text is one list item below
 /// `exceptions:`.
 ///
 /// # Errors
@@ -41,7 +55,7 @@ pub fn exception_for(
     decision: &Decision,
     reason: &str,
     until: Option<Timestamp>,
-) -> Result<String, NoException> {
+) -> Result<Exception, NoException> {
     if decision.verdict == Verdict::Allow {
         return Err(NoException::GoesThrough);
     }
@@ -63,16 +77,51 @@ pub fn exception_for(
         pins.extend(value.map(|value| (key.to_owned(), value.to_owned())));
     }
     pin("args", &call.arguments, &mut pins)?;
-    let mut out = format!("  - hook: {}\n    match:\n", quoted(name));
-    for (key, value) in &pins {
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(out, "      {}: {}", quoted(key), quoted(&literal(value)));
+    let (hook, reason) = (name.to_owned(), reason.to_owned());
+    Ok(Exception { hook, pins, reason, until })
+}
+
+impl Exception {
+    /// The item with its lines this far to the right.
+    pub fn block(&self, indent: usize) -> String {
+        let pad = " ".repeat(indent);
+        let mut out = format!("{pad}- hook: {}\n{pad}  match:\n", quoted(&self.hook));
+        for (key, value) in &self.pins {
+            // Writing to a string cannot fail, here and below.
+            let _ = writeln!(out, "{pad}    {}: {}", quoted(key), quoted(&literal(value)));
+        }
+        let _ = writeln!(out, "{pad}  reason: {}", quoted(&self.reason));
+        if let Some(until) = self.until {
+            let _ = writeln!(out, "{pad}  until: {}", quoted(&until.to_string()));
+        }
+        out
     }
-    let _ = writeln!(out, "    reason: {}", quoted(reason));
-    if let Some(until) = until {
-        let _ = writeln!(out, "    until: {}", quoted(&until.to_string()));
+
+    /// The item on one line, in braces.
+    pub fn flow(&self) -> String {
+        let (hook, reason) = (quoted(&self.hook), quoted(&self.reason));
+        let mut out = format!("{{ hook: {hook}, match: {}, reason: {reason}", self.matching());
+        if let Some(until) = self.until {
+            let _ = write!(out, ", until: {}", quoted(&until.to_string()));
+        }
+        out.push_str(" }");
+        out
     }
-    Ok(out)
+
+    /// What the call must have, as a match on one line.
+    pub fn matching(&self) -> String {
+        let pin = |(key, value): &(String, String)| {
+            format!("{}: {}", quoted(key), quoted(&literal(value)))
+        };
+        let pins: Vec<String> = self.pins.iter().map(pin).collect();
+        format!("{{ {} }}", pins.join(", "))
+    }
+}
+
+impl fmt::Display for Exception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.block(2))
+    }
 }
 
 /// Pins every value below `path`.
@@ -113,7 +162,20 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// A text in double quotes, as JSON writes it, which YAML reads alike.
+/// A text in double quotes, as JSON writes it, which YAML reads alike. What would deceive whoever reads
+/// the policy is escaped too.
 fn quoted(text: &str) -> String {
-    Json::from(text).text()
+    let json = Json::from(text).text();
+    if !json.chars().any(is_deceptive) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        let _ = match u32::from(c) {
+            code if is_deceptive(c) && code <= 0xffff => write!(out, "\\u{code:04x}"),
+            code if is_deceptive(c) => write!(out, "\\U{code:08x}"),
+            _ => write!(out, "{c}"),
+        };
+    }
+    out
 }

@@ -5,19 +5,23 @@
 //! it notes what it was asked and what it answered. State is that of a fresh session, and the
 //! explanation says so. Texts of the event are escaped and cut when shown.
 
+mod amend;
 mod diff;
 mod exception;
 mod record;
 mod render;
 
+pub use amend::{AmendError, with_exception, with_unless};
 pub use diff::Change;
-pub use exception::{NoException, exception_for};
+pub(crate) use diff::diff;
+pub use exception::{Exception, NoException, exception_for};
 
 use crate::compile::{self, build};
 use crate::judged;
 use crate::load::{HookInfo, Loaded};
 use record::{Log, Note, RecordingHandler, RecordingTest};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tollgate_gate::{
     Decision, Event, EventKind, Gate, Hook, KindSet, ManualClock, Matcher, Mode, Rollout,
@@ -103,37 +107,72 @@ pub async fn explain(
     event: Event,
     now: Timestamp,
 ) -> Result<Explanation, ExplainError> {
-    let fail = |error: &dyn std::fmt::Display| ExplainError(error.to_string());
-    let log = Arc::new(Log::default());
-    let mut settings =
-        compile::gate_settings(&loaded.plan.settings).map_err(|error| fail(&error))?;
+    let explainer = Explainer::new(loaded, Arc::new(ManualClock::new(now)))?;
+    let mut explanation = explainer.explain(event).await;
     let mut notes = vec!["counters, limits and labels are those of a fresh session".to_owned()];
-    if settings.mode == Mode::Off {
+    if loaded.settings.mode == Mode::Off {
         notes.push("the mode is `off`: nothing of this happens".to_owned());
-        settings.mode = Mode::Enforce;
     }
-    let hooks = recording_hooks(loaded, &log).map_err(|error| fail(&error))?;
-    let ruleset = Ruleset::new(settings, hooks).map_err(|error| fail(&error))?;
-    let order: Vec<String> = ruleset.hooks().map(|hook| hook.name().to_string()).collect();
-    let ruleset = ruleset.with_digest(Arc::clone(&loaded.digest));
-    let clock = Arc::new(ManualClock::new(now));
-    let gate = Gate::builder(clock).ruleset(ruleset).build().map_err(|error| fail(&error))?;
-    let decision = gate.judge(event.clone()).await;
-    let notes_of_hooks = log.take();
-    let infos: Vec<HookInfo> = loaded.hooks().collect();
-    let hooks = order
-        .iter()
-        .filter_map(|name| infos.iter().position(|info| info.name == *name))
-        .filter_map(|at| {
-            let info = infos.get(at)?.clone();
-            let noted: Vec<&Note> =
-                notes_of_hooks.iter().filter(|(hook, _)| *hook == at).map(|(_, n)| n).collect();
-            let fate = fate(loaded, at, &event, &decision, &noted)?;
-            Some(HookExplanation { hook: info, fate })
-        })
-        .collect();
-    let verdict = judged::verdict(&decision);
-    Ok(Explanation { kind: event.kind(), verdict, decision, hooks, notes })
+    explanation.notes = notes;
+    Ok(explanation)
+}
+
+/// A gate with a policy's hooks, each noting what happens to it. Its state lives on from event to event.
+pub(crate) struct Explainer<'l> {
+    loaded: &'l Loaded,
+    gate: Gate,
+    log: Arc<Log>,
+    /// The names of the hooks, in the order in which they run.
+    order: Vec<String>,
+}
+
+impl<'l> Explainer<'l> {
+    pub(crate) fn new(
+        loaded: &'l Loaded,
+        clock: Arc<ManualClock>,
+    ) -> Result<Explainer<'l>, ExplainError> {
+        let fail = |error: &dyn std::fmt::Display| ExplainError(error.to_string());
+        let log = Arc::new(Log::default());
+        let mut settings =
+            compile::gate_settings(&loaded.plan.settings).map_err(|error| fail(&error))?;
+        if settings.mode == Mode::Off {
+            settings.mode = Mode::Enforce;
+        }
+        let hooks = recording_hooks(loaded, &log).map_err(|error| fail(&error))?;
+        let ruleset = Ruleset::new(settings, hooks).map_err(|error| fail(&error))?;
+        let order = ruleset.hooks().map(|hook| hook.name().to_string()).collect();
+        let ruleset = ruleset.with_digest(Arc::clone(&loaded.digest));
+        let gate = Gate::builder(clock).ruleset(ruleset).build().map_err(|error| fail(&error))?;
+        Ok(Explainer { loaded, gate, log, order })
+    }
+
+    /// Decides the next event and says why so.
+    pub(crate) async fn explain(&self, event: Event) -> Explanation {
+        let decision = self.gate.judge(event.clone()).await;
+        let noted = self.log.take();
+        let infos: HashMap<String, (usize, HookInfo)> = self
+            .loaded
+            .hooks()
+            .enumerate()
+            .map(|(at, info)| (info.name.clone(), (at, info)))
+            .collect();
+        let mut notes_of: HashMap<usize, Vec<&Note>> = HashMap::new();
+        for (hook, note) in &noted {
+            notes_of.entry(*hook).or_default().push(note);
+        }
+        let hooks = self
+            .order
+            .iter()
+            .filter_map(|name| infos.get(name))
+            .filter_map(|(at, info)| {
+                let noted = notes_of.get(at).map_or(&[] as &[&Note], Vec::as_slice);
+                let fate = fate(self.loaded, *at, &event, &decision, noted)?;
+                Some(HookExplanation { hook: info.clone(), fate })
+            })
+            .collect();
+        let verdict = judged::verdict(&decision);
+        Explanation { kind: event.kind(), verdict, decision, hooks, notes: Vec::new() }
+    }
 }
 
 /// The policy's hooks, each noting what happens to it.

@@ -31,10 +31,12 @@ impl Explanation {
         let width = width.unwrap_or(0).min(40);
         for hook in self.hooks.iter().filter(|hook| hook.fate != Fate::OtherKind) {
             let name = shown(&hook.hook.name, 40).to_string();
-            let _ = writeln!(out, "  {name:width$}  {}", words(&hook.fate));
+            let _ = write!(out, "  {name:width$}  {}", hook.fate.words());
+            let time = if let Fate::Ran { us, .. } = &hook.fate { Some(us) } else { None };
+            let _ = writeln!(out, "{}", time.map_or_else(String::new, |us| format!(" ({us} us)")));
             if let Fate::Ran { rewrite, .. } = &hook.fate {
                 for change in rewrite {
-                    let _ = writeln!(out, "  {:width$}    {}", "", change_words(change));
+                    let _ = writeln!(out, "  {:width$}    {}", "", change.words());
                 }
             }
         }
@@ -42,10 +44,20 @@ impl Explanation {
         if others > 0 {
             let _ = writeln!(out, "  {others} more for other kinds than {}", self.kind);
         }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
         for note in &self.notes {
-            let _ = writeln!(out, "\nnote: {note}");
+            let _ = writeln!(out, "note: {note}");
         }
         out
+    }
+}
+
+impl Fate {
+    /// What came of the hook, in a few words: `no match: tool: list`.
+    pub fn words(&self) -> String {
+        words(self)
     }
 }
 
@@ -57,7 +69,7 @@ fn words(fate: &Fate) -> String {
         Fate::NotReached => "not reached: the chain had ended".to_owned(),
         Fate::NoMatch { key } => format!("no match: {}", shown(key, SHOWN_CHARS_MAX)),
         Fate::Excepted => "an exception holds".to_owned(),
-        Fate::Ran { vote, reason, rewrite, claims, dry_run, fault, judged_again, us } => {
+        Fate::Ran { vote, reason, rewrite, claims, dry_run, fault, judged_again, us: _ } => {
             let mut out = match vote {
                 Some(vote) => vote.to_string(),
                 None if !rewrite.is_empty() => "rewrote".to_owned(),
@@ -75,18 +87,20 @@ fn words(fate: &Fate) -> String {
                     let _ = write!(out, " [{word}]");
                 }
             }
-            let _ = write!(out, " ({us} us)");
             out
         }
     }
 }
 
-fn change_words(change: &Change) -> String {
-    let value = |value: &Option<Json>| match value {
-        Some(value) => shown(&value.text(), SHOWN_CHARS_MAX).to_string(),
-        None => "nothing".to_owned(),
-    };
-    let path = if change.path.is_empty() { "all of it" } else { &change.path };
-    let path = shown(path, SHOWN_CHARS_MAX);
-    format!("{path}: {} -> {}", value(&change.before), value(&change.after))
+impl Change {
+    /// The difference on one line: `max: 50 -> 10`.
+    pub fn words(&self) -> String {
+        let value = |value: &Option<Json>| match value {
+            Some(value) => shown(&value.text(), SHOWN_CHARS_MAX).to_string(),
+            None => "nothing".to_owned(),
+        };
+        let path = if self.path.is_empty() { "all of it" } else { &self.path };
+        let path = shown(path, SHOWN_CHARS_MAX);
+        format!("{path}: {} -> {}", value(&self.before), value(&self.after))
+    }
 }

@@ -17,7 +17,7 @@
 mod read;
 mod run;
 
-pub use run::{CaseResult, Coverage, Outcome, SuiteError, SuiteReport, run};
+pub use run::{CaseResult, Coverage, Difference, Outcome, SuiteError, SuiteReport, junit, run};
 
 use crate::diagnostic::{Report, SourceId};
 use std::time::Duration;

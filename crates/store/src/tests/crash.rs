@@ -3,6 +3,7 @@
 
 use super::disk::{Keeps, SimulatedDisk, next};
 use crate::batch::Bodies;
+use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint};
 use crate::disk::{Disk, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::hash::HashValue;
@@ -102,6 +103,16 @@ fn check(disk: &SimulatedDisk, answered: u64, what: &str) {
     assert!(found.iter().zip(1..).all(|(number, at)| *number == at), "{what}: {found:?}");
     writer.commit(&Bodies::of(body(found.len() as u64 + 1).into_bytes()), Leave::Synced).unwrap();
     assert_eq!(numbers(disk).len(), found.len() + 1, "{what}");
+    let sizes = checkpoints(disk);
+    assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]), "{what}: {sizes:?}");
+}
+
+/// What the checkpoints cover, each of which must be one.
+fn checkpoints(disk: &SimulatedDisk) -> Vec<u64> {
+    let Ok(file) = disk.open(CHECKPOINTS_NAME, OpenHow::Existing) else { return Vec::new() };
+    let bytes = read_range(&*file, 0, file.len().unwrap()).unwrap();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    lines.map(|line| Checkpoint::read(line.strip_suffix(b"\n").unwrap()).unwrap().size).collect()
 }
 
 #[test]

@@ -22,6 +22,8 @@ struct State {
     /// Whether the operation that it stops at goes half through.
     half: bool,
     stopped: bool,
+    /// How often the power has come back.
+    boots: u64,
 }
 
 #[derive(Default, Clone)]
@@ -75,7 +77,8 @@ impl SimulatedDisk {
     /// The disk after the power has come back.
     pub(crate) fn after_power_cut(&self, keeps: Keeps) -> SimulatedDisk {
         let mut random = if let Keeps::Some(seed) = keeps { seed } else { 0 };
-        let mut after = State::default();
+        let boots = self.state().boots + 1;
+        let mut after = State { boots, ..State::default() };
         for (name, file) in &self.state().files {
             if !file.name_is_durable && !keeps_sector(keeps, &mut random, 0, 2) {
                 continue;
@@ -91,8 +94,9 @@ impl SimulatedDisk {
 
     /// The disk after the process was killed.
     pub(crate) fn after_kill(&self) -> SimulatedDisk {
-        let files = self.state().files.clone();
-        SimulatedDisk(Arc::new(Mutex::new(State { files, ..State::default() })))
+        let state = self.state();
+        let (files, boots) = (state.files.clone(), state.boots);
+        SimulatedDisk(Arc::new(Mutex::new(State { files, boots, ..State::default() })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -199,6 +203,10 @@ impl Disk for SimulatedDisk {
                 file.name_is_durable = true;
             }
         })
+    }
+
+    fn boot(&self) -> Option<String> {
+        Some(format!("run-{}", self.state().boots))
     }
 
     fn lock(&self) -> Result<Box<dyn Held>, StoreError> {

@@ -3,6 +3,7 @@
 use crate::rig::{Rig, append, entries, options, record, text, wait};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tollgate_gate::{Durability, Ledger, Soon};
 use tollgate_store::limits::{BUFFERED_RECORDS_MAX, RECORD_BYTES_MAX};
@@ -301,12 +302,17 @@ fn no_more_buffered_records_than_agreed_are_off_the_disk() {
 
 #[test]
 fn a_ledger_whose_files_were_removed_closes() {
-    let rig = Rig::new();
-    let ledger = rig.ledger();
-    append(&ledger, "a").unwrap();
-    fs::remove_dir_all(rig.folder()).unwrap();
-    let refused = append(&ledger, "b").unwrap_err();
-    assert!(refused.to_string().contains("was removed"), "{refused}");
+    for removed in ["head", "lock", "00000000000000000001.jsonl"] {
+        let rig = Rig::new();
+        let ledger = rig.ledger();
+        append(&ledger, "a").unwrap();
+        fs::remove_file(rig.folder().join(removed)).unwrap();
+        let refused = append(&ledger, "b").unwrap_err();
+        assert!(refused.to_string().contains("was removed"), "{removed}: {refused}");
+        // Not even when a new one stands in its place.
+        drop(FileLedger::open(&rig.folder(), options()));
+        append(&ledger, "c").unwrap_err();
+    }
 }
 
 #[test]
@@ -319,4 +325,28 @@ fn a_record_that_no_line_can_hold_is_refused_and_the_ledger_goes_on() {
     assert!(refused.to_string().contains("larger than"), "{refused}");
     append(&ledger, "small").unwrap();
     assert_eq!(rig.entries().len(), 1);
+}
+
+#[test]
+fn a_busy_process_does_not_keep_another_out() {
+    let rig = Rig::new();
+    let busy = rig.ledger();
+    let options = LedgerOptions { committer: Committer::Caller, ..options() };
+    let other = FileLedger::open(&rig.folder(), options).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Acquire) {
+                    append(&busy, "busy").unwrap();
+                }
+            });
+        }
+        // Each of them would fail after the longest wait for the lock.
+        for at in 0..20 {
+            append(&other, &at.to_string()).unwrap();
+        }
+        is_over.store(true, Ordering::Release);
+    });
+    assert!(rig.entries().len() > 20);
 }

@@ -1,9 +1,11 @@
 //! Explanations, policy tests and backtests.
 
 use super::rig::{block_on, call, now, policy};
-use tollgate_gate::Event;
+use tollgate_gate::{Event, Json};
 use tollgate_policy::backtest::{Backtest, ChangeKind, read_line};
-use tollgate_policy::suite::{Outcome, Suite, run};
+use tollgate_policy::explain::{AmendError, Exception, exception_for, with_exception, with_unless};
+use tollgate_policy::replay::{RebuildError, rebuild};
+use tollgate_policy::suite::{Outcome, Suite, junit, run};
 use tollgate_policy::{Fate, Loaded, explain};
 
 const POLICY: &str = "version: 1\nhooks:\n  - { name: clamp, on: pre_tool, match: { tool: list }, rewrite: { max: { max: 10 } } }\n  - { name: later, on: pre_tool, match: { tool: list }, dry_run: { until: 2027-01-01 }, deny: trial }\n  - { name: no, on: pre_tool, match: { tool: rm, args.path: \"/etc/*\" }, deny: { code: ETC, reason: \"not there\" } }\n  - { name: never, on: pre_tool, match: { user: bob }, deny: no }\n  - { name: big, on: pre_tool, match: { tool: pay }, when: \"args.sum > 10\", ask: { who: alice } }\n  - { name: off, on: pre_tool, enabled: false, deny: no }\n  - { name: last, on: pre_tool, match: { tool: rm }, limit: { rate: 1/h, per: session } }\n  - { name: after, on: after_tool, match: { tool: list }, append: { text: x } }\n";
@@ -73,7 +75,8 @@ fn policy_tests_pass_fail_and_cover() {
     let text = report.text();
     assert!(text.contains("line 21: verdict: expected allow, found ask by big"), "{text}");
     assert_eq!(report.coverage.never_fired, ["never"]);
-    let junit = report.junit();
+    assert!(text.contains("  big (tollgate.yaml:7): ask: the policy wants a person"), "{text}");
+    let junit = junit(&[report], &[]);
     assert!(
         junit.contains("<testsuite name=\"tollgate.test.yaml\" tests=\"4\" failures=\"1\">"),
         "{junit}"
@@ -144,4 +147,77 @@ fn a_backtest_compares_with_what_was_recorded() {
     assert_eq!(report.changes[0].kind, ChangeKind::NewlyAllowed);
     assert_eq!(report.changes[0].examples[0].before, "deny by x (hook_denied)");
     assert!(read_line(br#"{"event":{"kind":"nope"}}"#, now()).is_err());
+}
+
+const FLOW: &str =
+    "version: 1\nhooks:\n  - { name: no, on: pre_tool, match: { tool: rm }, deny: no }\n";
+const BLOCK: &str = "# mine\nversion: 1\nhooks:\n  - on: pre_tool\n    name: no # stays\n    match: { tool: rm }\n    deny: no";
+
+#[test]
+fn an_exception_in_the_hooks_own_file_becomes_its_unless_and_nothing_else_changes() {
+    for text in [FLOW, BLOCK] {
+        let mut amended = text.to_owned();
+        for path in ["a", "b: {c}", "x\u{202e}y\u{e0001}"] {
+            let loaded = policy(&amended);
+            let event = call("rm", &format!("{{\"path\":\"{path}\"}}"));
+            let event = Event::read(event.as_bytes(), now()).unwrap();
+            let refused = block_on(explain(&loaded, event.clone(), now())).unwrap().decision;
+            let exception = exception_for(&loaded, &event, &refused, "why", None).unwrap();
+            amended = with_unless(&amended, &exception, "why\n  # and who").unwrap();
+            let passed = block_on(explain(&policy(&amended), event, now())).unwrap();
+            assert_eq!(passed.verdict.name(), "allow", "{amended}");
+            assert!(amended.is_ascii(), "what deceives is escaped: {amended}");
+        }
+        for line in text.lines().filter(|line| !line.contains('{') || line.contains("match: ")) {
+            let start = line.split(", match").next().unwrap();
+            assert!(amended.contains(start), "{line}: {amended}");
+        }
+        let other = Event::read(call("rm", r#"{"path":"c"}"#).as_bytes(), now()).unwrap();
+        let other = block_on(explain(&policy(&amended), other, now())).unwrap();
+        assert_eq!(other.verdict.name(), "deny", "{amended}");
+    }
+}
+
+#[test]
+fn what_cannot_be_added_to_is_left_alone() {
+    let exception = Exception {
+        hook: "no".to_owned(),
+        pins: vec![("tool".to_owned(), "rm".to_owned())],
+        reason: "x".to_owned(),
+        until: None,
+    };
+    let own = FLOW.replace("deny: no", "unless: \"args.x == 1\", deny: no");
+    let form = AmendError::Form("unless".to_owned());
+    assert_eq!(with_unless(&own, &exception, "x"), Err(form));
+    assert_eq!(
+        with_unless(&FLOW.replace("no, on", "yes, on"), &exception, "x"),
+        Err(AmendError::NoHook("no".to_owned()))
+    );
+    assert_eq!(with_exception("{ version: 1 }", &exception), Err(AmendError::Form("{".to_owned())));
+    assert_eq!(with_exception("- a\n", &exception), Err(AmendError::NoPolicy));
+    let first = with_exception("version: 1\nhooks: []", &exception).unwrap();
+    let second = with_exception(&first, &exception).unwrap();
+    assert_eq!(second.matches("\n  - hook: \"no\"\n").count(), 2, "{second}");
+    let flow = "version: 1\nexceptions: []\n";
+    let flow = with_exception(&with_exception(flow, &exception).unwrap(), &exception).unwrap();
+    assert_eq!(flow.matches("{ hook: \"no\"").count(), 2, "{flow}");
+}
+
+#[test]
+fn a_record_gives_back_its_event_and_names_what_is_masked() {
+    let record = r#"{"version":1,"id":"r1","at":"2026-01-01T00:00:00Z","kind":"decision","event":"pre_tool","session":"s","user":"u","root":"s","tool":"rm","call_id":"c","asked":{"path":"a","to":["b",{"key":"[SECRET]"}]},"verdict":"deny","code":"approval_required","hook":"h","votes":[{"hook":"h","vote":"ask"}],"policy":"sha256:x"}"#;
+    let record = Json::read(record.as_bytes()).unwrap();
+    let rebuilt = rebuild(&record).unwrap();
+    assert_eq!(rebuilt.masked, ["arguments.to[1].key"]);
+    assert_eq!(rebuilt.event.id.to_string(), "r1");
+    assert_eq!(rebuilt.event.session.user.as_deref(), Some("u"));
+    assert_eq!(rebuilt.event.payload.subject(), Some("rm"));
+    assert_eq!(rebuilt.baseline.verdict.name(), "ask", "nobody could be asked then");
+    assert_eq!(rebuilt.policy.as_deref(), Some("sha256:x"));
+    let outcome = Json::read(br#"{"kind":"outcome","tool":"rm"}"#).unwrap();
+    assert!(matches!(rebuild(&outcome), Err(RebuildError::OtherKind(_))));
+    let model = r#"{"id":"m","kind":"decision","event":"pre_model","session":"s","model":"m1","asked":{"model":"m1","messages":[{"role":"user","content":"x"}]},"verdict":"allow"}"#;
+    let model = rebuild(&Json::read(model.as_bytes()).unwrap()).unwrap();
+    let part = model.event.payload.part().unwrap();
+    assert_eq!(model.baseline.part, Some(part.canonical_text()));
 }

@@ -1,0 +1,54 @@
+//! `tollgate explain`: why an event is decided as it is, hook by hook.
+
+use crate::args::{ExplainArguments, Format, Globals};
+use crate::desk::{Desk, LINE_CHARS_MAX, run as block_on};
+use crate::exit::{Exit, Failure};
+use crate::output::answer;
+use crate::past::{self, Last};
+use serde_json::{Value, json};
+use tollgate::gate::text::shown;
+use tollgate::policy::explain;
+
+pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exit, Failure> {
+    let desk = Desk::new(globals)?;
+    let loaded = past::policy(&desk, globals)?;
+    let ledger = arguments.ledger.as_deref();
+    let past = past::find(&desk, &loaded, &arguments.which, ledger, Last::Decided)?;
+    let at = past.event.at;
+    let explanation = block_on(explain(&loaded, past.event.clone(), at))?;
+    let mut explanation = explanation.map_err(Failure::internal)?;
+    explanation.notes.extend(past.notes(&loaded, explanation.verdict));
+    if globals.policy.is_empty() {
+        explanation.notes.extend(switched(&desk)?);
+    }
+    match arguments.format {
+        Format::Text => {
+            answer(&format!("{}{}", past.headline(), explanation.text()))?;
+        }
+        Format::Json => {
+            let mut out = json!({ "version": 1, "record": past.origin() });
+            let whole = serde_json::to_value(&explanation).map_err(Failure::internal)?;
+            if let (Some(out), Value::Object(whole)) = (out.as_object_mut(), whole) {
+                out.extend(whole);
+            }
+            answer(&format!("{out:#}\n"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Switches that hold now; an explanation looks at the policy as it is written.
+fn switched(desk: &Desk) -> Result<Vec<String>, Failure> {
+    let (switches, now) = (desk.switches()?, desk.now());
+    let mut notes: Vec<String> = switches
+        .disabled(now)
+        .map(|(name, _)| {
+            let name = shown(name, LINE_CHARS_MAX);
+            format!("`{name}` is disabled by a switch, which is not looked at here")
+        })
+        .collect();
+    if switches.paused(now).is_some() {
+        notes.push("the hooks are paused by a switch, which is not looked at here".to_owned());
+    }
+    Ok(notes)
+}
