@@ -354,6 +354,14 @@ impl<'g> Chain<'g> {
         }
     }
 
+    /// Whether a hook that guards the gate itself refuses.
+    pub(crate) fn guard_stands(&self) -> bool {
+        let guards = |place: u32| {
+            self.ruleset.placed().get(place as usize).is_some_and(|placed| placed.hook.guards)
+        };
+        self.standing.iter().any(|(place, vote)| vote.kind() >= VoteKind::Deny && guards(*place))
+    }
+
     /// Whether a deny or abort stands.
     fn is_refused(&self) -> bool {
         self.standing.iter().any(|(_, vote)| vote.kind() >= VoteKind::Deny)

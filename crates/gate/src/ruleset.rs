@@ -148,6 +148,9 @@ pub enum HookError {
     /// There is no hook of this name.
     #[error("there is no hook `{0}`")]
     Unknown(Name),
+    /// It guards the gate itself.
+    #[error("hook `{0}` guards the gate itself and stays as it is while the gate runs")]
+    Guards(Name),
     /// The registrar's grant does not cover it.
     #[error("hook `{hook}`: this registrar may not {what}")]
     NotGranted {
@@ -396,14 +399,25 @@ impl Registry {
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> Result<Hook, HookError> {
-        let at = self.by_name.remove(name).ok_or_else(|| HookError::Unknown(name.into()))?;
+        let at = self.by_name.get(name).copied();
+        let at = at.ok_or_else(|| HookError::Unknown(name.into()))?;
+        self.check_no_guard(name)?;
+        self.by_name.remove(name);
         let placed = self.hooks.remove(at);
         self.reindex();
         Ok(placed.hook)
     }
 
+    fn check_no_guard(&self, name: &str) -> Result<(), HookError> {
+        match self.get(name) {
+            Some(hook) if hook.guards => Err(HookError::Guards(Name::clone(&hook.name))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Puts another hook in the place of the one of its name.
     pub(crate) fn replace(&mut self, hook: Hook) -> Result<(), HookError> {
+        self.check_no_guard(&hook.name)?;
         let at = self.by_name.get(&hook.name);
         let place = at.and_then(|at| self.hooks.get_mut(*at));
         let place = place.ok_or_else(|| HookError::Unknown(Name::clone(&hook.name)))?;

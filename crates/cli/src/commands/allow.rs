@@ -288,7 +288,11 @@ impl Target {
             ));
         }
         let added = with_unless(text, exception, &exception.reason);
-        let what = format!("unless: {{ any: [{}] }}", exception.matching());
+        let what = format!(
+            "# the hook `{}` shall not concern this call; join it with its `unless`\n{}",
+            shown(&hook.name, LINE_CHARS_MAX),
+            exception.matching()
+        );
         added.map_err(|error| by_hand(&error, what))
     }
 
