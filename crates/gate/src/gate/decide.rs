@@ -255,7 +255,8 @@ impl Gate {
             return;
         }
         let mut failed = false;
-        if decision.verdict == Verdict::Abort && decision.code != Some(Code::SessionAborted) {
+        // Whatever code it carries: the first reason of a session that has ended already stays.
+        if decision.verdict == Verdict::Abort {
             let aborted = Aborted {
                 code: decision.code.clone().unwrap_or(Code::HookDenied),
                 reason: decision.reason.clone().unwrap_or_default(),
