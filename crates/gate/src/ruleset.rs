@@ -282,7 +282,7 @@ impl Ruleset {
         for hook in hooks {
             registry.add(hook)?;
         }
-        Ok(registry.compile_as(settings, digest))
+        Ok(compile(settings, registry.hooks, digest))
     }
 
     /// How it decides, beside its hooks.
@@ -426,36 +426,35 @@ impl Registry {
     }
 
     pub(crate) fn compile(&self, settings: Settings) -> Ruleset {
-        self.compile_as(settings, None)
+        compile(settings, self.hooks.clone(), None)
     }
+}
 
-    /// Compiles under a digest that is known, or under its own.
-    fn compile_as(&self, settings: Settings, known: Option<Name>) -> Ruleset {
-        let mut hooks = self.hooks.clone();
-        hooks.sort_by_key(|placed| placed.rank);
-        let mut kinds: [KindIndex; EventKind::ALL.len()] = Default::default();
-        let mut first_judge = [None; EventKind::ALL.len()];
-        let mut needs_repeats = false;
-        for (place, placed) in (0u32..).zip(&hooks) {
-            let hook = &placed.hook;
-            if !hook.enabled {
-                continue;
+/// Compiles under a digest that is known, or under its own.
+fn compile(settings: Settings, mut hooks: Vec<Placed>, known: Option<Name>) -> Ruleset {
+    hooks.sort_by_key(|placed| placed.rank);
+    let mut kinds: [KindIndex; EventKind::ALL.len()] = Default::default();
+    let mut first_judge = [None; EventKind::ALL.len()];
+    let mut needs_repeats = false;
+    for (place, placed) in (0u32..).zip(&hooks) {
+        let hook = &placed.hook;
+        if !hook.enabled {
+            continue;
+        }
+        needs_repeats |= hook.handler.needs_repeats();
+        for kind in hook.kinds.iter() {
+            if let Some(index) = kinds.get_mut(kind.index()) {
+                index.add(place, kind, &hook.matcher);
             }
-            needs_repeats |= hook.handler.needs_repeats();
-            for kind in hook.kinds.iter() {
-                if let Some(index) = kinds.get_mut(kind.index()) {
-                    index.add(place, kind, &hook.matcher);
-                }
-                if hook.roles.include(Roles::JUDGE)
-                    && let Some(first) = first_judge.get_mut(kind.index())
-                {
-                    first.get_or_insert(place);
-                }
+            if hook.roles.include(Roles::JUDGE)
+                && let Some(first) = first_judge.get_mut(kind.index())
+            {
+                first.get_or_insert(place);
             }
         }
-        let digest = known.unwrap_or_else(|| digest(&settings, &hooks));
-        Ruleset { settings, hooks, kinds, first_judge, digest, needs_repeats }
     }
+    let digest = known.unwrap_or_else(|| digest(&settings, &hooks));
+    Ruleset { settings, hooks, kinds, first_judge, digest, needs_repeats }
 }
 
 fn digest(settings: &Settings, hooks: &[Placed]) -> Name {

@@ -12,6 +12,7 @@ use super::{Made, Tools, Unit};
 use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::shape::nearest;
 use crate::limits::EXCEPTIONS_MAX;
+use std::collections::BTreeMap;
 use tollgate_gate::Timestamp;
 
 fn ended(hook: &str, place: Place) -> Diagnostic {
@@ -30,6 +31,11 @@ pub(super) fn attach(
 ) {
     let locked = Locked::of(units);
     let mut count = 0;
+    let by_name: BTreeMap<String, usize> = if units.iter().all(|u| u.raw.exceptions.is_empty()) {
+        BTreeMap::new()
+    } else {
+        made.iter().zip(0..).map(|(made, at)| (made.plan.name.clone(), at)).collect()
+    };
     for unit in units {
         for exception in &unit.raw.exceptions {
             let place = unit.raw.place(exception.hook.span);
@@ -42,12 +48,13 @@ pub(super) fn attach(
                 error(format!("more than {EXCEPTIONS_MAX} exceptions"), "change the hooks".into());
                 return;
             }
-            let known = made.iter().map(|made| made.plan.name.as_str());
-            let near = nearest(name, known).map(str::to_owned);
-            let Some(target) = made.iter_mut().find(|made| *made.plan.name == **name) else {
-                let remedy = near.map_or("see `tollgate hooks list`".to_owned(), |near| {
-                    format!("did you mean `{near}`?")
-                });
+            let at = by_name.get(&**name).copied();
+            let Some(target) = at.and_then(|at| made.get_mut(at)) else {
+                let known = by_name.keys().map(String::as_str);
+                let remedy = nearest(name, known)
+                    .map_or("see `tollgate hooks list`".to_owned(), |near| {
+                        format!("did you mean `{near}`?")
+                    });
                 error(format!("there is no hook `{name}`"), remedy);
                 continue;
             };
