@@ -15,6 +15,7 @@ mod fuzz;
 mod generate;
 mod menu;
 mod outcome;
+mod soak;
 mod step;
 mod tidy;
 mod workspace;

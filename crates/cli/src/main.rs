@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<Exit, Failure> {
     let globals = &arguments.globals;
     match arguments.command {
-        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Demo(arguments) => demo::run(globals, &arguments),
         Command::Init(arguments) => commands::init::run(globals, &arguments),
         Command::Check(arguments) => commands::check::run(globals, &arguments),
         Command::Decide(arguments) => commands::decide::run(globals, &arguments),

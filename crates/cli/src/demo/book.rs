@@ -1,22 +1,36 @@
-//! The ledger of a scene, read back from its files.
+//! The ledger and the traces of a scene, read back from their files.
 
 use crate::exit::Failure;
 use std::path::Path;
 use tollgate::gate::{Json, Object};
 use tollgate::store::Book;
 
-/// All records of a scene's ledger, in order.
-pub(crate) struct Records(Vec<Json>);
+/// What a scene has left in its folder.
+pub(crate) struct Records {
+    /// All records of the ledger, in order.
+    ledger: Vec<Json>,
+    /// All lines of the agents' traces.
+    traces: Vec<Json>,
+}
 
 impl Records {
     pub(crate) fn read(folder: &Path) -> Result<Records, Failure> {
-        let book = Book::open(folder).map_err(Failure::internal)?;
-        let mut records = Vec::new();
+        let book = Book::open(&folder.join("ledger")).map_err(Failure::internal)?;
+        let mut records = Records { ledger: Vec::new(), traces: Vec::new() };
         for entry in book.entries() {
             let entry = entry.map_err(Failure::internal)?;
-            records.push(Json::read(&entry.text).map_err(Failure::internal)?);
+            records.ledger.push(Json::read(&entry.text).map_err(Failure::internal)?);
         }
-        Ok(Records(records))
+        for file in std::fs::read_dir(folder).map_err(Failure::internal)? {
+            let path = file.map_err(Failure::internal)?.path();
+            if path.extension().is_some_and(|extension| extension == "jsonl") {
+                let text = std::fs::read_to_string(&path).map_err(Failure::internal)?;
+                for line in text.lines() {
+                    records.traces.push(Json::read(line.as_bytes()).map_err(Failure::internal)?);
+                }
+            }
+        }
+        Ok(records)
     }
 
     /// Records of this kind about this kind of event.
@@ -25,7 +39,9 @@ impl Records {
         kind: &'a str,
         event: &'a str,
     ) -> impl DoubleEndedIterator<Item = &'a Json> {
-        self.0.iter().filter(move |record| is(record, "kind", kind) && is(record, "event", event))
+        self.ledger
+            .iter()
+            .filter(move |record| is(record, "kind", kind) && is(record, "event", event))
     }
 
     /// Decision records of tool calls.
@@ -46,12 +62,14 @@ impl Records {
         (refused.len() as u64, reason.map(str::to_owned))
     }
 
-    /// Whether the call of this id ran, as its outcome record says.
+    /// Whether the call of this id ran: as its outcome record says, or, where the gate was off and there
+    /// is none, as the agent's own trace says.
     pub(crate) fn executed(&self, session: &str, call_id: &str) -> Option<bool> {
-        let outcomes = self.0.iter().filter(|record| is(record, "kind", "outcome"));
-        let mut of_call =
-            outcomes.filter(|r| is(r, "session", session) && is(r, "call_id", call_id));
-        of_call.next_back().and_then(|record| record.get("executed")).and_then(Json::as_bool)
+        let of_call = |line: &&Json| is(line, "session", session) && is(line, "call_id", call_id);
+        let outcomes = self.ledger.iter().filter(|record| is(record, "kind", "outcome"));
+        let traced = self.traces.iter().filter(|line| is(line, "event", "tool_call"));
+        let said = outcomes.filter(of_call).next_back().or(traced.filter(of_call).next_back());
+        said.and_then(|line| line.get("executed")).and_then(Json::as_bool)
     }
 }
 

@@ -11,14 +11,20 @@ mod report;
 mod stage;
 mod workspace;
 
-use crate::args::DemoArguments;
+use crate::args::{DemoArguments, Globals};
 use crate::exit::{Exit, Failure};
 use crate::output::{Style, answer};
 use report::Scene;
 use std::path::Path;
 
 /// Runs the scenes and prints what came of them.
-pub(crate) fn run(arguments: &DemoArguments) -> Result<Exit, Failure> {
+pub(crate) fn run(globals: &Globals, arguments: &DemoArguments) -> Result<Exit, Failure> {
+    if !globals.policy.is_empty() || globals.state.is_some() {
+        return Err(Failure::usage(
+            "the demo has policies and places of its own",
+            "leave out `--policy` and `--state`; `--keep DIR` says where its files are left",
+        ));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::internal)?;
     let scenes = match &arguments.keep {

@@ -4,6 +4,8 @@
 use super::book::Records;
 use super::report::{Call, Line};
 use crate::exit::Failure;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate::Tollgate;
@@ -22,7 +24,11 @@ pub(crate) struct Stage {
 impl Stage {
     /// Makes the folder and opens the gate in it.
     pub(crate) fn new(folder: &Path, policy: (&str, &str)) -> Result<Stage, Failure> {
-        std::fs::create_dir_all(folder.join("workspace")).map_err(Failure::internal)?;
+        let workspace = folder.join("workspace");
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&workspace);
+        made.map_err(|error| {
+            Failure::internal(format!("cannot make the folder {}: {error}", workspace.display()))
+        })?;
         let (name, text) = policy;
         let tollgate = Tollgate::builder()
             .policy_text(name, text)
@@ -43,7 +49,8 @@ impl Stage {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(Failure::internal)?;
         }
-        std::fs::write(path, text).map_err(Failure::internal)
+        std::fs::write(&path, text)
+            .map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
     }
 
     /// Reads a file of the workspace.
@@ -93,7 +100,7 @@ impl Stage {
     /// Closes the ledger and reads it back from its files.
     pub(crate) async fn records(self) -> Result<Records, Failure> {
         self.tollgate.close().await.map_err(Failure::internal)?;
-        Records::read(&self.folder.join("ledger"))
+        Records::read(&self.folder)
     }
 }
 
@@ -144,7 +151,8 @@ pub(crate) fn calls(session: &str, run: &Run) -> Vec<(String, Call)> {
     calls
 }
 
-/// Fills in from the ledger whether each call ran.
+/// Fills in whether each call ran: from the ledger, or, of calls that passed while the gate was off and
+/// so are in no ledger, from the agent's own trace.
 pub(crate) fn with_outcomes(calls: Vec<(String, Call)>, records: &Records) -> Vec<Call> {
     let fill = |(key, call): (String, Call)| {
         let executed = key.split_once('/').and_then(|(session, id)| records.executed(session, id));

@@ -25,7 +25,8 @@ impl Gate {
         decision: &Decision,
         labels: &[Name],
     ) -> Record {
-        let mut record = Record::new(self.scrubbed_id(&event.id), decision.at, RecordKind::Decision);
+        let mut record =
+            Record::new(self.scrubbed_id(&event.id), decision.at, RecordKind::Decision);
         self.describe_call(&mut record, event, &decision.payload);
         record.arguments = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
         self.describe_decision(&mut record, decision, session);
@@ -50,12 +51,17 @@ impl Gate {
     /// Who acts, without secrets that a host has put into names and ids; shared while there are none.
     pub(super) fn scrubbed_session(&self, session: &Arc<Session>) -> Arc<Session> {
         let optional = [
-            &session.tenant, &session.user, &session.agent, &session.parent, &session.root,
-            &session.cwd, &session.host, &session.workspace,
+            &session.tenant,
+            &session.user,
+            &session.agent,
+            &session.parent,
+            &session.root,
+            &session.cwd,
+            &session.host,
+            &session.workspace,
         ];
-        let has_secret = |text: &Name| {
-            text.len() >= SECRET_BYTES_MIN && self.scrub.scrub(None, text).is_some()
-        };
+        let has_secret =
+            |text: &Name| text.len() >= SECRET_BYTES_MIN && self.scrub.scrub(None, text).is_some();
         if !has_secret(&session.id) && !optional.into_iter().flatten().any(has_secret) {
             return Arc::clone(session);
         }
