@@ -54,6 +54,12 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+/// What the rows of decisions are called.
+const DECISION: &str = "one decision, one rule hits";
+
+/// Decisions that are timed together.
+const DECISIONS: u32 = 100;
+
 /// One decision, the hook of the middle rule matching.
 fn decide(loaded: Loaded, rules: usize) -> (Duration, Duration) {
     let middle = rules / 2;
@@ -65,10 +71,14 @@ fn decide(loaded: Loaded, rules: usize) -> (Duration, Duration) {
     );
     let event = Event::read(text.as_bytes(), Timestamp::default()).unwrap();
     let code = format!("CODE_{middle}");
-    measure(2_000, || {
-        let ruling = block_on(gate.decide(event.clone()));
-        assert_eq!(ruling.decision.code.as_ref().unwrap().as_str(), code);
-    })
+    // Many at once: asking for the time on a processor costs a fifth of a decision.
+    let (best, median) = measure(200, || {
+        for _ in 0..DECISIONS {
+            let ruling = block_on(gate.decide(event.clone()));
+            assert_eq!(ruling.decision.code.as_ref().unwrap().as_str(), code);
+        }
+    });
+    (best / DECISIONS, median / DECISIONS)
 }
 
 fn main() {
@@ -81,8 +91,11 @@ fn main() {
         let state = folder.path().join("state");
         let layers = [Layer::named(LayerKind::User, &file)];
         let row = |what: &str, (best, median): (Duration, Duration)| {
-            let a_rule = best / u32::try_from(rules).unwrap();
-            println!("{rules:>7}  {what:<28} {best:>12.1?} {median:>12.1?} {a_rule:>10.1?}");
+            let a_rule = match what {
+                DECISION => "-".to_owned(),
+                _ => format!("{:.1?}", best / u32::try_from(rules).unwrap()),
+            };
+            println!("{rules:>7}  {what:<28} {best:>12.1?} {median:>12.1?} {a_rule:>10}");
         };
         row("from the file", measure(runs, || load(&layers, &options).unwrap()));
         load_with_snapshot(&layers, &options, &state).unwrap();
@@ -93,6 +106,6 @@ fn main() {
         });
         row("from a snapshot", from_snapshot);
         let loaded = load(&layers, &options).unwrap();
-        row("one decision, one rule hits", decide(loaded, rules));
+        row(DECISION, decide(loaded, rules));
     }
 }
