@@ -26,6 +26,9 @@ the other. With `--save` the table of each goes into docs/performance.md, into a
 between two markers, with command, date, load at the start, machine and Rust version; the rest of
 the page is left alone. The answer is no if a bench fails (its section is then not changed). Close
 other programs first: the numbers are those of the machine as it is.
+
+`cargo xtask bench peers` compares the gate with other policy engines. It is a package of its own in
+bench/peers with a lock file of its own, is built only when it is named, and takes minutes to build.
 ",
     run,
 };
@@ -41,11 +44,25 @@ const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 struct Bench {
     package: String,
     name: String,
+    /// Its manifest where it is no member of the workspace.
+    outside: Option<&'static str>,
 }
 
 impl Bench {
-    fn arguments(&self) -> [&str; 5] {
-        ["bench", "--package", &self.package, "--bench", &self.name]
+    fn arguments(&self) -> Vec<&str> {
+        match self.outside {
+            None => vec!["bench", "--package", &self.package, "--bench", &self.name],
+            Some(manifest) => vec!["run", "--release", "--locked", "--manifest-path", manifest],
+        }
+    }
+}
+
+/// What is not built unless it is named: its dependencies are heavy, and none of the product's.
+fn outside() -> Bench {
+    Bench {
+        package: "tollgate-peers".to_owned(),
+        name: "peers".to_owned(),
+        outside: Some("bench/peers/Cargo.toml"),
     }
 }
 
@@ -84,23 +101,30 @@ fn all_benches(workspace: &Workspace) -> Vec<Bench> {
     let mut benches = Vec::new();
     for krate in &workspace.crates {
         for name in &krate.benches {
-            benches.push(Bench { package: krate.package.clone(), name: name.clone() });
+            benches.push(Bench {
+                package: krate.package.clone(),
+                name: name.clone(),
+                outside: None,
+            });
         }
     }
     benches
 }
 
-/// The benches with these names; all of them when none is named.
+/// The benches with these names; all of the workspace when none is named.
 fn choose(all: &[Bench], names: &[&str]) -> Result<Vec<Bench>, Error> {
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let all: Vec<Bench> = all.iter().cloned().chain([outside()]).collect();
     for name in names {
         if !all.iter().any(|bench| bench.name == *name) {
             let known: Vec<&str> = all.iter().map(|bench| bench.name.as_str()).collect();
-            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+            let known = known.join(", ");
             return Err(Error::Usage(format!("there is no bench `{name}` (there are: {known})")));
         }
     }
-    let is_chosen = |bench: &&Bench| names.is_empty() || names.contains(&bench.name.as_str());
-    Ok(all.iter().filter(is_chosen).cloned().collect())
+    Ok(all.into_iter().filter(|bench| names.contains(&bench.name.as_str())).collect())
 }
 
 /// Runs one bench, showing what it prints; `None` if it failed.
@@ -153,13 +177,21 @@ mod tests {
     use crate::outcome::Error;
 
     fn all() -> Vec<Bench> {
-        ["chain", "matching"].map(|name| Bench { package: "p".into(), name: name.into() }).into()
+        let bench = |name: &str| Bench { package: "p".into(), name: name.into(), outside: None };
+        ["chain", "matching"].map(bench).into()
     }
 
     #[test]
     fn without_names_all_benches_run() {
         assert_eq!(choose(&all(), &[]).unwrap(), all());
         assert_eq!(choose(&[], &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn what_lies_outside_the_workspace_runs_only_when_it_is_named() {
+        assert!(choose(&all(), &[]).unwrap().iter().all(|bench| bench.outside.is_none()));
+        let [peers] = &choose(&all(), &["peers"]).unwrap()[..] else { panic!("one bench") };
+        assert!(peers.arguments().contains(&"bench/peers/Cargo.toml"));
     }
 
     #[test]

@@ -153,3 +153,42 @@ fn without_a_policy_nothing_is_decided() {
         assert!(ran.json()["verdict"].is_string());
     }
 }
+
+/// The verdict about a command in a session with this further member.
+fn about_command(rig: &Rig, place: &str, command: &str) -> String {
+    let event = format!(
+        r#"{{"kind":"pre_tool","session":{{"id":"s1"{place}}},"payload":{{"tool":"bash","arguments":{{"command":"{command}"}}}}}}"#
+    );
+    let decision = rig.decide("p.yaml", &[], &event).expect(0).json();
+    decision["verdict"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_command_whose_project_root_is_not_known_slips_past_no_relative_glob() {
+    let rig = Rig::new();
+    rig.write(
+        "p.yaml",
+        "version: 1\ntools: { arguments: { bash: { runs: command } } }\nhooks:\n  - { name: h, on: pre_tool, match: { writes: \"src/*.py\" }, deny: no }\n",
+    );
+    for place in ["", r#","cwd":"rel""#, r#","workspace":"rel","cwd":"/repo""#, r#","cwd":"/repo""#]
+    {
+        for file in ["/repo/src/a.py", "src/a.py"] {
+            let verdict = about_command(&rig, place, &format!("echo x > {file}"));
+            assert_eq!(verdict, "deny", "{place} {file}");
+        }
+        assert_eq!(about_command(&rig, place, "echo x > /repo/docs/a.md"), "allow", "{place}");
+    }
+}
+
+#[test]
+fn a_relative_glob_permits_no_command_outside_of_the_project() {
+    let rig = Rig::new();
+    rig.write(
+        "p.yaml",
+        "version: 1\ndefault: { pre_tool: deny }\ntools: { arguments: { bash: { runs: command } } }\nhooks:\n  - { name: h, on: pre_tool, match: { writes: \"**/*.py\" }, allow: {} }\n",
+    );
+    let place = r#","cwd":"/repo""#;
+    assert_eq!(about_command(&rig, place, "touch /repo/a/x.py"), "allow");
+    assert_eq!(about_command(&rig, place, "touch /etc/x.py"), "deny");
+    assert_eq!(about_command(&rig, "", "touch /etc/x.py"), "deny");
+}

@@ -126,9 +126,9 @@ impl Gate {
             ApprovalAnswer::Unreachable => ("unreachable", Vec::new(), None),
         };
         let mut record = self.new_record(RecordKind::Approval);
-        record.session = Some(Arc::clone(&event.session));
+        record.session = Some(self.scrubbed_session(&event.session));
         record.approval = Some(Name::clone(&request.id));
-        record.decision = Some(event.id.clone());
+        record.decision = Some(self.scrubbed_id(&event.id));
         record.hook = Some(Name::clone(&request.hook)).filter(|hook| !hook.is_empty());
         record.policy = Some(Arc::clone(ruleset.digest()));
         let mut detail = Object::new();

@@ -2,16 +2,20 @@
 
 use super::Gate;
 use crate::decision::Decision;
-use crate::event::{Event, Name};
+use crate::event::{Event, EventId, Name};
 use crate::json::{Json, Object};
 use crate::payload::Payload;
 use crate::record::{Record, RecordKind, ShownArguments};
 use crate::scrub::scrub_json;
+use crate::session::Session;
 use crate::state::SessionView;
 use crate::trace::{Cast, Fault};
 use crate::vote::Vote;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+/// No secret that a rule knows is shorter; shorter names need no look.
+const SECRET_BYTES_MIN: usize = 12;
 
 impl Gate {
     pub(super) fn decision_record(
@@ -21,7 +25,7 @@ impl Gate {
         decision: &Decision,
         labels: &[Name],
     ) -> Record {
-        let mut record = Record::new(event.id.clone(), decision.at, RecordKind::Decision);
+        let mut record = Record::new(self.scrubbed_id(&event.id), decision.at, RecordKind::Decision);
         self.describe_call(&mut record, event, &decision.payload);
         record.arguments = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
         self.describe_decision(&mut record, decision, session);
@@ -32,7 +36,7 @@ impl Gate {
     /// Who acts on what.
     pub(super) fn describe_call(&self, record: &mut Record, event: &Event, payload: &Payload) {
         record.event = Some(event.kind());
-        record.session = Some(Arc::clone(&event.session));
+        record.session = Some(self.scrubbed_session(&event.session));
         if let Some(call) = payload.tool_call() {
             record.tool = Some(self.scrubbed(&call.tool));
             record.server = call.server.as_ref().map(|server| self.scrubbed(server));
@@ -40,6 +44,41 @@ impl Gate {
         } else if let Some(call) = payload.model_call() {
             record.model = call.model().map(|model| self.scrubbed(&model.into()));
             record.call_id = call.call_id.as_ref().map(|id| self.scrubbed(id));
+        }
+    }
+
+    /// Who acts, without secrets that a host has put into names and ids; shared while there are none.
+    pub(super) fn scrubbed_session(&self, session: &Arc<Session>) -> Arc<Session> {
+        let optional = [
+            &session.tenant, &session.user, &session.agent, &session.parent, &session.root,
+            &session.cwd, &session.host, &session.workspace,
+        ];
+        let has_secret = |text: &Name| {
+            text.len() >= SECRET_BYTES_MIN && self.scrub.scrub(None, text).is_some()
+        };
+        if !has_secret(&session.id) && !optional.into_iter().flatten().any(has_secret) {
+            return Arc::clone(session);
+        }
+        let clean = |text: &Option<Name>| text.as_ref().map(|text| self.scrubbed(text));
+        Arc::new(Session {
+            id: self.scrubbed(&session.id),
+            tenant: clean(&session.tenant),
+            user: clean(&session.user),
+            agent: clean(&session.agent),
+            parent: clean(&session.parent),
+            root: clean(&session.root),
+            cwd: clean(&session.cwd),
+            host: clean(&session.host),
+            workspace: clean(&session.workspace),
+            extra: session.extra.clone(),
+        })
+    }
+
+    /// An event's id as records show it.
+    pub(super) fn scrubbed_id(&self, id: &EventId) -> EventId {
+        match id {
+            EventId::Given(text) => EventId::Given(self.scrubbed(text)),
+            EventId::Made(_) => id.clone(),
         }
     }
 
@@ -78,7 +117,7 @@ impl Gate {
         decision: &Decision,
         session: &SessionView,
     ) {
-        record.root = (!session.root.is_empty()).then(|| Name::clone(&session.root));
+        record.root = (!session.root.is_empty()).then(|| self.scrubbed(&session.root));
         record.verdict = Some(decision.verdict);
         record.would = decision.would;
         record.code.clone_from(&decision.code);

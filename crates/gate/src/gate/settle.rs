@@ -382,7 +382,7 @@ impl Gate {
         let mut record = Record::new(EventId::made(now), now, RecordKind::Outcome);
         self.describe_call(&mut record, &call.event, &call.payload);
         record.arguments = call.shown.clone();
-        record.decision = Some(call.decision.clone());
+        record.decision = Some(self.scrubbed_id(&call.decision));
         (record.executed, record.ok) =
             if executed { (None, None) } else { (Some(false), Some(false)) };
         record.policy = Some(Arc::clone(self.ruleset().digest()));
@@ -403,7 +403,7 @@ impl Gate {
         record.arguments = ended.shown.clone();
         self.describe_decision(&mut record, decision, session);
         let (executed, ok, usage) = ending_of(&ended.event.payload);
-        record.decision.clone_from(&ended.decision);
+        record.decision = ended.decision.as_ref().map(|id| self.scrubbed_id(id));
         record.executed = Some(executed);
         record.ok = Some(ok);
         record.usage = usage;

@@ -229,7 +229,7 @@ impl Gate {
         let code = code.into();
         let reason: Arc<str> = reason.into();
         let mut record = self.new_record(RecordKind::SessionAbort);
-        record.session = Some(Arc::clone(session));
+        record.session = Some(self.scrubbed_session(session));
         record.code = Some(code.clone());
         record.reason = Some(self.scrubbed(&reason));
         self.ledger.append(record, Durability::BeforeEffect).await?;

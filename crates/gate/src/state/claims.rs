@@ -13,6 +13,9 @@ use crate::payload::Usage;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+/// How long a breaker that may be tried again is remembered when room is needed, in milliseconds.
+const BREAKER_KEPT_MS: u64 = 60 * 60 * 1_000;
+
 /// What a limit or breaker wants reserved if the event goes through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -521,7 +524,12 @@ impl Account {
         self.running == 0
             && self.total == 0
             && self.used.is_empty()
-            && self.breaker == BreakerState::Closed
+            && match self.breaker {
+                BreakerState::Closed => true,
+                // Long ended: whoever comes next finds it closed instead of half open.
+                BreakerState::OpenUntil(end) => end.plus_millis(BREAKER_KEPT_MS) < now,
+                BreakerState::Probing(_) => false,
+            }
     }
 }
 

@@ -379,3 +379,21 @@ fn a_host_that_is_refused_gets_the_refusal_and_the_outcome_at_once() {
     let settled = rig.run(call("t", "{}"));
     assert!(failure(&settled).message.contains("no"));
 }
+
+#[test]
+fn no_secret_in_an_identity_or_a_given_id_reaches_the_ledger() {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let text = format!(
+        r#"{{"kind":"pre_tool","id":"id {token}","session":{{"id":"s {token}","user":"u {token}",
+            "tenant":"t {token}","cwd":"/x/{token}","parent":"p {token}"}},"payload":{{"tool":"t"}}}}"#
+    );
+    let rig = Rig::of([judge("no", |_| Opinion::deny("no"))]);
+    let event = Event::read(text.as_bytes(), crate::rig::start()).unwrap();
+    block_on(rig.gate.judge(event));
+    let records = rig.ledger.records();
+    assert!(records.len() >= 3);
+    for record in records {
+        let text = serde_json::to_string(&record).unwrap();
+        assert!(!text.contains(&token), "{text}");
+    }
+}

@@ -173,6 +173,14 @@ struct Analysed {
     knows_place: bool,
 }
 
+/// A glob as the analysis takes it.
+struct Rooted {
+    glob: PathGlob,
+    /// A relative glob that does not stand below its root: it starts with `**`, or the root is not
+    /// known. What restricts goes by it wherever it matches, what permits only below the root.
+    floats: bool,
+}
+
 /// The verbs of the analysis that a verb of the policy speaks of.
 fn verbs(verb: Verb) -> &'static [seen::Verb] {
     match verb {
@@ -222,7 +230,7 @@ impl CallEffects for Analysed {
 
 impl Analysed {
     /// The globs with their root in front, braces expanded.
-    fn rooted(&self, globs: &paths::PathGlobs) -> Vec<PathGlob> {
+    fn rooted(&self, globs: &paths::PathGlobs) -> Vec<Rooted> {
         let mut out = Vec::new();
         for text in globs.texts() {
             let text = text.strip_prefix("./").unwrap_or(text);
@@ -230,31 +238,37 @@ impl Analysed {
                 Some(folder) if !folder.is_empty() => format!("{folder}/**"),
                 _ => text.to_owned(),
             };
-            let is_relative = !text.starts_with(['/', '~']) && !text.starts_with("**");
+            let is_relative = !text.starts_with(['/', '~']);
+            let floats = is_relative && (self.root.is_none() || text.starts_with("**"));
             let rooted = match &self.root {
-                Some(root) if is_relative => format!("{}/{text}", root.trim_end_matches('/')),
+                Some(root) if is_relative && !floats => {
+                    format!("{}/{text}", root.trim_end_matches('/'))
+                }
+                None if is_relative && !text.starts_with("**") => format!("**/{text}"),
                 _ => text,
             };
             // The braces were expanded once before, when the policy was loaded.
             let expanded = expand_braces(&rooted).unwrap_or_else(|_| vec![rooted]);
-            out.extend(expanded.iter().map(|pattern| PathGlob::new(pattern)));
+            let globs = expanded.iter().map(|pattern| PathGlob::new(pattern));
+            out.extend(globs.map(|glob| Rooted { glob, floats }));
         }
         out
     }
 
+    /// Whether a path is certainly one that the glob speaks of.
+    fn is_whole(&self, path: &seen::PathTarget, glob: &Rooted) -> bool {
+        let root = self.root.as_deref();
+        path.cover(&glob.glob) == Cover::Itself
+            && (!glob.floats || root.is_some_and(|root| path.within(root) == Within::Below))
+    }
+
     /// Whether a target matches in part and as a whole; `None` when the question is not about it.
-    fn look(
-        &self,
-        target: &Target,
-        question: &Question,
-        globs: &[PathGlob],
-    ) -> Option<(bool, bool)> {
+    fn look(&self, target: &Target, question: &Question, globs: &[Rooted]) -> Option<(bool, bool)> {
         match (target, question) {
             (Target::Path(path), Question::Paths(_)) => {
-                let cover = |glob: &PathGlob| path.cover(glob);
-                let some = globs.iter().any(|glob| cover(glob) != Cover::No);
+                let some = globs.iter().any(|glob| path.cover(&glob.glob) != Cover::No);
                 let whole = path.is_literal()
-                    && globs.iter().any(|glob| cover(glob) == Cover::Itself)
+                    && globs.iter().any(|glob| self.is_whole(path, glob))
                     && !path.is_tree();
                 Some((some, whole))
             }

@@ -20,6 +20,13 @@ fn ended(hook: &str, place: Place) -> Diagnostic {
     Diagnostic::warning("exception", place, message).with_remedy("remove it")
 }
 
+fn other_names(name: &str, known: &BTreeMap<String, usize>) -> String {
+    match nearest(name, known.keys().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "see `tollgate hooks list`".to_owned(),
+    }
+}
+
 /// Attaches the exceptions of all files to their hooks.
 pub(super) fn attach(
     units: &[Unit],
@@ -31,11 +38,11 @@ pub(super) fn attach(
 ) {
     let locked = Locked::of(units);
     let mut count = 0;
-    let by_name: BTreeMap<String, usize> = if units.iter().all(|u| u.raw.exceptions.is_empty()) {
-        BTreeMap::new()
-    } else {
-        made.iter().zip(0..).map(|(made, at)| (made.plan.name.clone(), at)).collect()
-    };
+    if units.iter().all(|unit| unit.raw.exceptions.is_empty()) {
+        return;
+    }
+    let by_name: BTreeMap<String, usize> =
+        made.iter().zip(0..).map(|(made, at)| (made.plan.name.clone(), at)).collect();
     for unit in units {
         for exception in &unit.raw.exceptions {
             let place = unit.raw.place(exception.hook.span);
@@ -50,12 +57,7 @@ pub(super) fn attach(
             }
             let at = by_name.get(&**name).copied();
             let Some(target) = at.and_then(|at| made.get_mut(at)) else {
-                let known = by_name.keys().map(String::as_str);
-                let remedy = nearest(name, known)
-                    .map_or("see `tollgate hooks list`".to_owned(), |near| {
-                        format!("did you mean `{near}`?")
-                    });
-                error(format!("there is no hook `{name}`"), remedy);
+                error(format!("there is no hook `{name}`"), other_names(name, &by_name));
                 continue;
             };
             let earlier = units.get(target.unit).is_some_and(|hook| hook.layer < unit.layer);
