@@ -2,7 +2,7 @@
 //!
 //! Shell scripts and make files rot unseen; this is compiled, linted and tested like the rest.
 //! It runs cargo and reads files. It never touches the network by itself, installs nothing and
-//! writes only where a subcommand says so (`gen` and `bench --save`).
+//! writes only where a subcommand says so (`gen`, `bench --save` and `fuzz`).
 
 #![expect(clippy::print_stdout, reason = "standard output is the answer of a program")]
 #![expect(clippy::print_stderr, reason = "standard error is for the person who started it")]
@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 mod bench;
 mod check;
+mod fuzz;
 mod generate;
 mod menu;
 mod outcome;
@@ -29,7 +30,10 @@ fn main() -> ExitCode {
             eprintln!("xtask: {error}");
             ExitCode::from(match error {
                 Error::Usage(_) => 2,
-                Error::Start { .. } | Error::File { .. } | Error::Metadata(_) => 3,
+                Error::Start { .. }
+                | Error::File { .. }
+                | Error::Missing { .. }
+                | Error::Metadata(_) => 3,
             })
         }
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::outcome::{Answer, Error};
-use crate::{bench, check, generate, tidy};
+use crate::{bench, check, fuzz, generate, tidy};
 
 /// One subcommand.
 pub(crate) struct Command {
@@ -24,7 +24,7 @@ pub(crate) struct Command {
 
 /// Every subcommand, in the order in which the help lists them.
 pub(crate) const COMMANDS: &[Command] =
-    &[check::COMMAND, tidy::COMMAND, generate::COMMAND, bench::COMMAND];
+    &[check::COMMAND, tidy::COMMAND, generate::COMMAND, bench::COMMAND, fuzz::COMMAND];
 
 /// What the exit codes mean; part of every help text.
 const EXIT_CODES: &str = "\

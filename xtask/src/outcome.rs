@@ -39,6 +39,14 @@ pub(crate) enum Error {
         /// What the operating system said.
         source: io::Error,
     },
+    /// A tool that a subcommand needs is not installed (exit code 3).
+    #[error("{what} is needed and not installed: `{remedy}` brings it")]
+    Missing {
+        /// The tool.
+        what: &'static str,
+        /// The command that installs it.
+        remedy: &'static str,
+    },
     /// What `cargo metadata` printed could not be understood (exit code 3).
     #[error("`cargo metadata` did not answer as expected: {0}")]
     Metadata(String),

@@ -2,7 +2,6 @@
 //!
 //! Standard output is the answer, standard error is for people. Errors are reported here, once.
 
-#![expect(clippy::print_stdout, reason = "standard output is the answer")]
 #![expect(clippy::print_stderr, reason = "standard error is for people")]
 
 mod args;

@@ -219,18 +219,20 @@ impl Past {
     pub(crate) fn notes(&self, loaded: &Loaded, verdict: Verdict) -> Vec<String> {
         let Some(record) = &self.record else { return Vec::new() };
         let mut notes = Vec::new();
-        if record.policy.as_deref().is_some_and(|policy| policy != &*loaded.digest) {
-            let then = record.policy.as_deref().unwrap_or_default();
-            notes.push(format!("it was decided then by another policy: {}", shown(then, 100)));
-        }
+        // The digest of a record covers hooks registered in code and switches too, so that it differs
+        // from the policy's says nothing by itself.
         if record.baseline.verdict != verdict {
             notes.push(format!(
                 "then it was decided otherwise: {}{}",
                 record.baseline.verdict,
                 record.baseline.hook.as_deref().map_or_else(String::new, |hook| {
-                    format!(" by {}", shown(hook, LINE_CHARS_MAX))
+                    let known = loaded.hooks().any(|known| known.name == hook);
+                    let not = if known { "" } else { ", which is no hook of this policy" };
+                    format!(" by {}{not}", shown(hook, LINE_CHARS_MAX))
                 })
             ));
+            let then = record.policy.as_deref().unwrap_or_default();
+            notes.push(format!("what was in force then: {}", shown(then, 100)));
         }
         if !record.masked.is_empty() {
             let places: Vec<String> =

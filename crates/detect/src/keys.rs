@@ -299,6 +299,11 @@ fn last_part(name: &[u8]) -> &[u8] {
     cut(part, camel, part.len())
 }
 
+/// `"pass": 1024` counts what passed, for all that `pass` may name a password.
+pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"pass") && value.iter().all(u8::is_ascii_digit)
+}
+
 /// How strongly a whole key name (of a JSON object, say) speaks.
 pub(crate) fn strength_of(name: &str) -> Option<Strength> {
     let bytes = name.as_bytes();

@@ -241,6 +241,9 @@ impl<'a> Scanner<'a> {
         }
         let judge = |text: &[u8], found: Assignment| {
             let (start, end) = found.value;
+            if keys::is_a_count(cut(text, name.0, name.1), cut(text, start, end)) {
+                return None;
+            }
             let score = assess(cut(text, start, end), at(text, end), strength, found.written)?;
             let hit = Hit::secret(start, end, assigned_rule(strength), score, 1);
             Some(hit.as_whole(found.written == Written::Quoted))
@@ -417,6 +420,7 @@ impl<'a> Scanner<'a> {
         let value = self.bytes.trim_ascii();
         let lead = self.bytes.len() - self.bytes.trim_ascii_start().len();
         if let Some(strength) = keys::strength_of(key)
+            && !keys::is_a_count(self.key, value)
             && let Some(score) = assess(value, b'"', strength, Written::Quoted)
         {
             self.raw.hits.push(

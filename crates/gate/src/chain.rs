@@ -204,7 +204,7 @@ impl<'g> Chain<'g> {
         match catch_unwind(AssertUnwindSafe(|| hook.matcher.matches(&subject))) {
             Ok(Ok(matches)) => Ok(matches),
             Ok(Err(error)) => Err(Fault::Failed(error.to_string())),
-            Err(panic) => Err(Fault::Panicked(panic_text(&*panic))),
+            Err(panic) => Err(panicked(panic)),
         }
     }
 
@@ -225,7 +225,7 @@ impl<'g> Chain<'g> {
             now: self.now,
         };
         match catch_unwind(AssertUnwindSafe(|| hook.handler.handle(view))) {
-            Err(panic) => Called::Now(Err(Fault::Panicked(panic_text(&*panic)))),
+            Err(panic) => Called::Now(Err(panicked(panic))),
             Ok(Soon::Now(Some(answer))) => {
                 Called::Now(answer.map_err(|error| Fault::Failed(error.0)))
             }
@@ -354,6 +354,14 @@ impl<'g> Chain<'g> {
         }
     }
 
+    /// Whether a hook that guards the gate itself refuses.
+    pub(crate) fn guard_stands(&self) -> bool {
+        let guards = |place: u32| {
+            self.ruleset.placed().get(place as usize).is_some_and(|placed| placed.hook.guards)
+        };
+        self.standing.iter().any(|(place, vote)| vote.kind() >= VoteKind::Deny && guards(*place))
+    }
+
     /// Whether a deny or abort stands.
     fn is_refused(&self) -> bool {
         self.standing.iter().any(|(_, vote)| vote.kind() >= VoteKind::Deny)
@@ -443,15 +451,17 @@ fn cut_reason(vote: &mut Vote) {
 
 /// Waits for an opinion, but no longer than the hook may take; a panic in it is a fault.
 async fn in_time(
-    mut later: Soon<'_, Result<Opinion, HandlerError>>,
+    later: Soon<'_, Result<Opinion, HandlerError>>,
     clock: &dyn Clock,
     timeout: Duration,
 ) -> Result<Opinion, Fault> {
     let mut sleep = clock.sleep(timeout);
+    let mut later = Dropped(Some(later));
     std::future::poll_fn(move |cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| std::pin::Pin::new(&mut later).poll(cx)));
+        let Some(answer) = &mut later.0 else { return Poll::Pending };
+        let polled = catch_unwind(AssertUnwindSafe(|| std::pin::Pin::new(answer).poll(cx)));
         match polled {
-            Err(panic) => return Poll::Ready(Err(Fault::Panicked(panic_text(&*panic)))),
+            Err(panic) => return Poll::Ready(Err(panicked(panic))),
             Ok(Poll::Ready(answer)) => {
                 return Poll::Ready(answer.map_err(|error| Fault::Failed(error.0)));
             }
@@ -460,6 +470,25 @@ async fn in_time(
         std::pin::Pin::new(&mut sleep).poll(cx).map(|()| Err(timed_out(timeout)))
     })
     .await
+}
+
+/// Something of a hook's, of which not even the dropping may take the gate with it.
+struct Dropped<T>(Option<T>);
+
+impl<T> Drop for Dropped<T> {
+    fn drop(&mut self) {
+        let thing = self.0.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(thing))) {
+            // It panicked once when it was dropped; what it left is not tried again.
+            std::mem::forget(panic);
+        }
+    }
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> Fault {
+    let text = panic_text(&*panic);
+    drop(Dropped(Some(panic)));
+    Fault::Panicked(text)
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

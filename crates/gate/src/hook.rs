@@ -319,6 +319,7 @@ pub struct Hook {
     pub(crate) on_failure: OnFailure,
     pub(crate) timeout: Duration,
     pub(crate) sees: Sees,
+    pub(crate) guards: bool,
 }
 
 /// The priority of hooks that do not name one.
@@ -353,6 +354,7 @@ impl Hook {
             on_failure,
             timeout: Duration::from_millis(HANDLER_TIMEOUT_MS),
             sees: Sees::Current,
+            guards: false,
         }
     }
 
@@ -412,6 +414,14 @@ impl Hook {
         self
     }
 
+    /// Makes it one that guards the gate itself (law 13): it holds in mode `dry_run` too, and cannot be
+    /// removed, replaced, disabled or made dry while the gate runs.
+    #[must_use]
+    pub fn guarding(mut self) -> Hook {
+        self.guards = true;
+        self
+    }
+
     /// Its name.
     pub fn name(&self) -> &Name {
         &self.name
@@ -458,7 +468,7 @@ impl Hook {
         let handler = self.handler.describe();
         format!(
             "{} on={kinds:?} match={} roles={} priority={} enabled={} dry={:?} rollout={:?} \
-             on_failure={:?} timeout={:?} sees={:?} do={}",
+             on_failure={:?} timeout={:?} sees={:?} guards={} do={}",
             self.name,
             self.matcher,
             self.roles,
@@ -469,6 +479,7 @@ impl Hook {
             self.on_failure,
             self.timeout,
             self.sees,
+            self.guards,
             handler.as_deref().unwrap_or("code"),
         )
     }

@@ -148,6 +148,9 @@ pub enum HookError {
     /// There is no hook of this name.
     #[error("there is no hook `{0}`")]
     Unknown(Name),
+    /// It guards the gate itself.
+    #[error("hook `{0}` guards the gate itself and stays as it is while the gate runs")]
+    Guards(Name),
     /// The registrar's grant does not cover it.
     #[error("hook `{hook}`: this registrar may not {what}")]
     NotGranted {
@@ -279,7 +282,7 @@ impl Ruleset {
         for hook in hooks {
             registry.add(hook)?;
         }
-        Ok(registry.compile_as(settings, digest))
+        Ok(compile(settings, registry.hooks, digest))
     }
 
     /// How it decides, beside its hooks.
@@ -396,14 +399,25 @@ impl Registry {
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> Result<Hook, HookError> {
-        let at = self.by_name.remove(name).ok_or_else(|| HookError::Unknown(name.into()))?;
+        let at = self.by_name.get(name).copied();
+        let at = at.ok_or_else(|| HookError::Unknown(name.into()))?;
+        self.check_no_guard(name)?;
+        self.by_name.remove(name);
         let placed = self.hooks.remove(at);
         self.reindex();
         Ok(placed.hook)
     }
 
+    fn check_no_guard(&self, name: &str) -> Result<(), HookError> {
+        match self.get(name) {
+            Some(hook) if hook.guards => Err(HookError::Guards(Name::clone(&hook.name))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Puts another hook in the place of the one of its name.
     pub(crate) fn replace(&mut self, hook: Hook) -> Result<(), HookError> {
+        self.check_no_guard(&hook.name)?;
         let at = self.by_name.get(&hook.name);
         let place = at.and_then(|at| self.hooks.get_mut(*at));
         let place = place.ok_or_else(|| HookError::Unknown(Name::clone(&hook.name)))?;
@@ -412,36 +426,35 @@ impl Registry {
     }
 
     pub(crate) fn compile(&self, settings: Settings) -> Ruleset {
-        self.compile_as(settings, None)
+        compile(settings, self.hooks.clone(), None)
     }
+}
 
-    /// Compiles under a digest that is known, or under its own.
-    fn compile_as(&self, settings: Settings, known: Option<Name>) -> Ruleset {
-        let mut hooks = self.hooks.clone();
-        hooks.sort_by_key(|placed| placed.rank);
-        let mut kinds: [KindIndex; EventKind::ALL.len()] = Default::default();
-        let mut first_judge = [None; EventKind::ALL.len()];
-        let mut needs_repeats = false;
-        for (place, placed) in (0u32..).zip(&hooks) {
-            let hook = &placed.hook;
-            if !hook.enabled {
-                continue;
+/// Compiles under a digest that is known, or under its own.
+fn compile(settings: Settings, mut hooks: Vec<Placed>, known: Option<Name>) -> Ruleset {
+    hooks.sort_by_key(|placed| placed.rank);
+    let mut kinds: [KindIndex; EventKind::ALL.len()] = Default::default();
+    let mut first_judge = [None; EventKind::ALL.len()];
+    let mut needs_repeats = false;
+    for (place, placed) in (0u32..).zip(&hooks) {
+        let hook = &placed.hook;
+        if !hook.enabled {
+            continue;
+        }
+        needs_repeats |= hook.handler.needs_repeats();
+        for kind in hook.kinds.iter() {
+            if let Some(index) = kinds.get_mut(kind.index()) {
+                index.add(place, kind, &hook.matcher);
             }
-            needs_repeats |= hook.handler.needs_repeats();
-            for kind in hook.kinds.iter() {
-                if let Some(index) = kinds.get_mut(kind.index()) {
-                    index.add(place, kind, &hook.matcher);
-                }
-                if hook.roles.include(Roles::JUDGE)
-                    && let Some(first) = first_judge.get_mut(kind.index())
-                {
-                    first.get_or_insert(place);
-                }
+            if hook.roles.include(Roles::JUDGE)
+                && let Some(first) = first_judge.get_mut(kind.index())
+            {
+                first.get_or_insert(place);
             }
         }
-        let digest = known.unwrap_or_else(|| digest(&settings, &hooks));
-        Ruleset { settings, hooks, kinds, first_judge, digest, needs_repeats }
     }
+    let digest = known.unwrap_or_else(|| digest(&settings, &hooks));
+    Ruleset { settings, hooks, kinds, first_judge, digest, needs_repeats }
 }
 
 fn digest(settings: &Settings, hooks: &[Placed]) -> Name {

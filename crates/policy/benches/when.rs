@@ -16,7 +16,7 @@ use tollgate_gate::{
     Event, EventKind, Json, KindSet, Payload, Session, SessionView, Subject, Test, Timestamp,
     ToolCall,
 };
-use tollgate_policy::when::{Condition, Groups, WhenEnv};
+use tollgate_policy::when::{Condition, ConditionSnapshot, Groups, WhenEnv};
 
 const ARGUMENTS: &str = r#"{"command":"cd /tmp/build && rm -rf target && make all","amount":2500,
     "to":"bob@acme.com","files":["a.rs","b.rs","c.toml"]}"#;
@@ -132,11 +132,12 @@ fn main() {
     let our_time = median(|| drop(black_box(Condition::compile(black_box(source), &env(true)))));
     let their_time = median(|| drop(black_box(Program::compile(black_box(source)))));
     row("compile three terms", our_time, their_time);
-    let stored = serde_json::to_string(Condition::compile(source, &env(true)).unwrap().snapshot());
+    let stored =
+        serde_json::to_string(&**Condition::compile(source, &env(true)).unwrap().snapshot());
     let stored = stored.unwrap();
     let groups = env(true).groups;
     let restore = median(|| {
-        let snapshot = serde_json::from_str(black_box(&stored)).unwrap();
+        let snapshot: ConditionSnapshot = serde_json::from_str(black_box(&stored)).unwrap();
         black_box(Condition::from_snapshot(snapshot, Arc::clone(&groups)));
     });
     println!("{:<28}{restore:>10.1}", "restore it from JSON");

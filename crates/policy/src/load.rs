@@ -368,7 +368,7 @@ impl Loaded {
         let context = compile::build::BuildContext {
             effects: Arc::new(EffectMemo::new(effects)),
             groups: Arc::new(compile::groups(&plan.settings)),
-            redactors: options.redactors.clone(),
+            redactors: Arc::new(options.redactors.clone()),
         };
         let ruleset = compile::ruleset(&plan, Vec::new(), &context, Name::clone(&digest))?;
         Ok(Loaded {

@@ -68,7 +68,8 @@ pub fn read(path: &Path, max: usize) -> Result<Option<Vec<u8>>, PrivateError> {
     if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
         return Err(not_private(path, "it changed while it was read"));
     }
-    let mut bytes = Vec::new();
+    let length = usize::try_from(opened.len()).unwrap_or(max).min(max);
+    let mut bytes = Vec::with_capacity(length.saturating_add(1));
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     (&mut file).take(limit).read_to_end(&mut bytes).map_err(|error| io_error(path, error))?;
     if bytes.len() > max {

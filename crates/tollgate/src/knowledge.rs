@@ -32,10 +32,15 @@ pub(crate) fn options<'o>(
 }
 
 fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {
+    Arc::new(analysed(facts))
+}
+
+/// The source of effects that reads commands.
+pub(crate) fn analysed(facts: &ToolFacts) -> AnalysedEffects {
     // Of the user database, not of the environment: no variable changes what a policy means.
     let user = User::from_uid(geteuid()).ok().flatten();
     let home = user.and_then(|user| user.dir.to_str().map(str::to_owned));
-    Arc::new(AnalysedEffects::new(facts, Arc::new(Disk), home))
+    AnalysedEffects::new(facts, Arc::new(Disk), home)
 }
 
 /// The file system of the machine, asked carefully: nothing is followed, only regular files are read.

@@ -10,9 +10,11 @@ pub mod places;
 pub mod switches;
 pub mod watch;
 
+mod guard;
 mod knowledge;
 mod open;
 
+pub use guard::GUARD;
 pub use open::{Builder, OpenError, ReloadError, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};

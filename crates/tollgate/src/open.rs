@@ -1,5 +1,6 @@
 //! Opening: from a policy and a place for the ledger to a gate that is ready, and reloading it.
 
+use crate::guard::{self, Whereabouts};
 use crate::knowledge;
 use crate::places::{Places, PlacesError, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
@@ -13,8 +14,8 @@ use tollgate_gate::{
 use tollgate_policy::detection::DetectScrub;
 use tollgate_policy::layers::TrustError;
 use tollgate_policy::{
-    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, Loaded, TrustStore, load,
-    load_text,
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, Loaded, ToolFacts,
+    TrustStore, load, load_text,
 };
 use tollgate_store::{FileLedger, LedgerOptions, StoreError, SystemClock};
 
@@ -515,6 +516,8 @@ impl Builder {
         let mut builder = Gate::builder(Arc::clone(&clock));
         let mut in_force = InForce::default();
         let mut ledger_folder = self.ledger_folder;
+        let mut whereabouts = Whereabouts::default();
+        let mut facts = ToolFacts::default();
         if let Some(mut loaded) = loaded {
             if let Some(lease) = loaded.settings.session_lease {
                 let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
@@ -529,6 +532,8 @@ impl Builder {
             if let Some(mode) = self.mode {
                 loaded.ruleset = with_mode(loaded.ruleset, mode)?;
             }
+            whereabouts.layers(&loaded.layers);
+            facts.clone_from(&loaded.settings.tools);
             let hooks: Vec<HookInfo> = loaded.hooks().collect();
             let (effect, trouble) = switched(&source, &*clock, &hooks);
             let mut notices = notices(&loaded);
@@ -540,7 +545,11 @@ impl Builder {
         } else if let Some(mode) = self.mode {
             builder = builder.mode(mode);
         }
+        if let Source::Places(places) = &source {
+            whereabouts.places(places);
+        }
         if let Some(folder) = &ledger_folder {
+            whereabouts.folder(folder);
             let options = LedgerOptions::new(Arc::clone(&clock));
             builder = builder.ledger(Arc::new(FileLedger::open(folder, options)?));
         }
@@ -557,7 +566,8 @@ impl Builder {
         if let Some(approver) = self.approver {
             builder = builder.approver(approver);
         }
-        let gate = Arc::new(builder.hooks(self.hooks).build()?);
+        let guard = guard::hook(whereabouts, &facts);
+        let gate = Arc::new(builder.hooks(guard).hooks(self.hooks).build()?);
         let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
         Ok(Tollgate { gate, clock, source, trust, mode, in_force })
     }

@@ -95,6 +95,23 @@ async fn a_panic_of_a_handler_is_a_tool_error() {
     }
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("in drop");
+    }
+}
+
+#[tokio::test]
+async fn what_a_handler_leaves_cannot_end_the_agent_when_it_is_dropped() {
+    let left = tool("left", ANYTHING, asynchronous(|_| std::panic::panic_any(Bomb)));
+    let rig = rig(vec![left], vec![]);
+    let message = fails_with(&rig, call("c1", "left", "{}"), Code::ToolError, true).await;
+    assert_eq!(message, "the tool panicked: without a text");
+}
+
 #[tokio::test]
 async fn arguments_are_checked_again_after_a_rewrite() {
     let ran = Arc::new(AtomicUsize::new(0));

@@ -47,7 +47,7 @@ pub(crate) fn run(globals: &Globals, arguments: &AllowArguments) -> Result<Exit,
     };
     let first = work.judge(&loaded)?;
     if first.decision.verdict == Verdict::Allow {
-        answer(&goes_through(&past))?;
+        answer(&goes_through(&past, &loaded))?;
         return Ok(Exit::No);
     }
     let hook = work.exception(&loaded, &first)?.1;
@@ -68,16 +68,21 @@ pub(crate) fn run(globals: &Globals, arguments: &AllowArguments) -> Result<Exit,
 }
 
 /// What to say of a call that nothing refuses.
-fn goes_through(past: &Past) -> String {
+fn goes_through(past: &Past, loaded: &Loaded) -> String {
     let mut out = past.headline();
     out.push_str("this call goes through as it is; there is nothing to write\n");
     let then = past.record.as_ref().filter(|then| then.baseline.verdict != Verdict::Allow);
     if let Some(then) = then {
         let by = then.baseline.hook.as_deref().unwrap_or("the gate");
         let code = then.baseline.code.as_deref().unwrap_or("no code");
+        let known = loaded.hooks().any(|hook| hook.name == by);
+        let why = match known {
+            true => "counters, labels and policies change",
+            false => "that is no hook of the policies in force, so no policy can except from it",
+        };
         let _ = writeln!(
             out,
-            "it was refused then by {} ({}): counters, labels and policies change",
+            "it was refused then by {} ({}): {why}",
             shown(by, 100),
             shown(code, 100)
         );
@@ -288,7 +293,11 @@ impl Target {
             ));
         }
         let added = with_unless(text, exception, &exception.reason);
-        let what = format!("unless: {{ any: [{}] }}", exception.matching());
+        let what = format!(
+            "# the hook `{}` shall not concern this call; join it with its `unless`\n{}",
+            shown(&hook.name, LINE_CHARS_MAX),
+            exception.matching()
+        );
         added.map_err(|error| by_hand(&error, what))
     }
 

@@ -4,7 +4,8 @@
 //! the report covers the others: the exit code says that it is not the whole.
 
 use crate::args::{BacktestArguments, Format, Globals};
-use crate::desk::{Desk, run as block_on};
+use crate::commands::check::counted;
+use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
 use crate::output::answer;
 use crate::past::{name, open, read, source, unread, unreadable};
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, IsTerminal as _, Read, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Json, Mode};
@@ -23,7 +25,7 @@ use tollgate::policy::{Layer, LayerKind, Loaded};
 /// Largest file of labels, in bytes.
 const LABELS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most lines that are no events of which each is named.
-const NAMED_MAX: u64 = 5;
+const NAMED_MAX: usize = 5;
 
 pub(crate) fn run(globals: &Globals, arguments: &BacktestArguments) -> Result<Exit, Failure> {
     let desk = Desk::new(globals)?;
@@ -36,7 +38,9 @@ pub(crate) fn run(globals: &Globals, arguments: &BacktestArguments) -> Result<Ex
     if let Some(labels) = &arguments.labels {
         test = test.with_labels(read_labels(labels)?);
     }
-    let mut replay = Replay { test, bad: 0, others: 0, progress: Progress::new() };
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.map_err(Failure::internal)?;
+    let mut replay = Replay { test, runtime, bad: 0, others: 0, progress: Progress::new() };
     match arguments.against.is_dir() {
         true => replay.ledger(&arguments.against)?,
         false => replay.lines(&arguments.against, &desk)?,
@@ -62,7 +66,8 @@ pub(crate) fn run(globals: &Globals, arguments: &BacktestArguments) -> Result<Ex
     }
     Err(Failure::usage(
         format!(
-            "{bad} lines of {} hold no event; the report covers the others",
+            "{} without an event in {}; the report covers the others",
+            counted(bad, "line"),
             name(&arguments.against)
         ),
         "`tollgate schema event` says what an event looks like",
@@ -71,10 +76,11 @@ pub(crate) fn run(globals: &Globals, arguments: &BacktestArguments) -> Result<Ex
 
 struct Replay {
     test: Backtest,
+    runtime: Runtime,
     /// Lines that hold no event.
-    bad: u64,
+    bad: usize,
     /// Records that are about something else.
-    others: u64,
+    others: usize,
     progress: Progress,
 }
 
@@ -92,7 +98,7 @@ impl Replay {
                 continue;
             }
             match rebuild(&entry.line.json) {
-                Ok(rebuilt) => block_on(self.test.take(rebuilt.into()))?,
+                Ok(rebuilt) => self.runtime.block_on(self.test.take(rebuilt.into())),
                 Err(error) => self.is_bad(entry.line.seq, &error),
             }
         }
@@ -121,7 +127,7 @@ impl Replay {
                 continue;
             }
             match read_line(&line, desk.now()) {
-                Ok(captured) => block_on(self.test.take(captured))?,
+                Ok(captured) => self.runtime.block_on(self.test.take(captured)),
                 Err(error) => self.is_bad(number, &error),
             }
         }
@@ -204,7 +210,7 @@ fn read_labels(path: &Path) -> Result<HashMap<String, bool>, Failure> {
     Ok(labels)
 }
 
-fn text(report: &BacktestReport, others: u64, notes: &[&str]) -> String {
+fn text(report: &BacktestReport, others: usize, notes: &[&str]) -> String {
     let mut out = report.text();
     if report.changes.is_empty() && report.events > 0 {
         out.push_str("nothing would change\n");
@@ -213,7 +219,7 @@ fn text(report: &BacktestReport, others: u64, notes: &[&str]) -> String {
         out.push('\n');
     }
     if others > 0 {
-        out.push_str(&format!("note: {others} records are no decisions\n"));
+        out.push_str(&format!("note: {} about something else\n", counted(others, "record")));
     }
     for note in notes {
         out.push_str(&format!("note: {note}\n"));
@@ -221,7 +227,12 @@ fn text(report: &BacktestReport, others: u64, notes: &[&str]) -> String {
     out
 }
 
-fn as_json(report: &BacktestReport, bad: u64, others: u64, notes: &[&str]) -> serde_json::Value {
+fn as_json(
+    report: &BacktestReport,
+    bad: usize,
+    others: usize,
+    notes: &[&str],
+) -> serde_json::Value {
     let mut out = json!({ "version": 1 });
     let whole = serde_json::to_value(report).unwrap_or_default();
     if let (Some(out), serde_json::Value::Object(whole)) = (out.as_object_mut(), whole) {

@@ -102,7 +102,8 @@ fn text(checked: &[Checked]) -> String {
     out
 }
 
-fn counted(count: usize, what: &str) -> String {
+/// A number of things: `1 hook`, `2 hooks`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -6,9 +6,8 @@ use super::report::{Fact, Line, Scene};
 use super::stage::{Stage, calls, lines, with_outcomes};
 use crate::exit::Failure;
 use std::path::Path;
-use std::sync::Arc;
 use tollgate::gate::{Json, Session};
-use tollgate_agent::{Ended, ToolRegistry, Workspace, workspace_tools};
+use tollgate_agent::Ended;
 
 const POLICY: (&str, &str) =
     ("examples/people-and-cost.yaml", include_str!("../../../../examples/people-and-cost.yaml"));
@@ -25,14 +24,14 @@ pub(crate) async fn play(folder: &Path) -> Result<Scene, Failure> {
     for user in ["alice", "mallory"] {
         stage.write("demo.txt", "a file\n")?;
         let session = Session::new(user).with_user(user);
-        let run = stage.act(session, tools(&stage)?, DELETE, DELETE_TASK).await?;
+        let run = stage.act(session, stage.tools()?, DELETE, DELETE_TASK).await?;
         present.push(stage.workspace().join("demo.txt").exists());
         transcript.push(Line::Heading(format!("{user} asks for a deletion")));
         transcript.extend(lines(DELETE_TASK, &run));
         calls_made.extend(calls(user, &run));
     }
     let session = Session::new("looping").with_user("alice");
-    let run = stage.act(session, tools(&stage)?, LOOP, LOOP_TASK).await?;
+    let run = stage.act(session, stage.tools()?, LOOP, LOOP_TASK).await?;
     calls_made.extend(calls("looping", &run));
     transcript.push(Line::Heading("a model that does not come to an end".to_owned()));
     transcript.push(Line::Said { who: "task", text: LOOP_TASK.to_owned() });
@@ -76,15 +75,6 @@ pub(crate) async fn play(folder: &Path) -> Result<Scene, Failure> {
             ),
         ],
     })
-}
-
-fn tools(stage: &Stage) -> Result<ToolRegistry, Failure> {
-    let workspace = Arc::new(Workspace::open(&stage.workspace()).map_err(Failure::internal)?);
-    let mut registry = ToolRegistry::new();
-    for tool in workspace_tools(&workspace, None).map_err(Failure::internal)? {
-        registry.add(tool).map_err(Failure::internal)?;
-    }
-    Ok(registry)
 }
 
 fn ending(ended: &Ended) -> String {

@@ -13,7 +13,7 @@ mod workspace;
 
 use crate::args::DemoArguments;
 use crate::exit::{Exit, Failure};
-use crate::output::Style;
+use crate::output::{Style, answer};
 use report::Scene;
 use std::path::Path;
 
@@ -27,23 +27,28 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<Exit, Failure> {
             runtime.block_on(scenes(folder))?
         }
         None => {
-            let folder = tempfile::tempdir().map_err(Failure::internal)?;
+            let folder = tempfile::tempdir().map_err(|error| {
+                Failure::internal(format!("cannot make a temporary folder: {error}"))
+            })?;
             runtime.block_on(scenes(folder.path()))?
         }
     };
-    if arguments.json {
-        println!("{}", report::json(&scenes));
+    let mut text = if arguments.json {
+        format!("{}\n", report::json(&scenes))
     } else {
-        print!("{}", report::transcript(&scenes, Style::of_stdout()));
-        if let Some(folder) = &arguments.keep {
-            println!("The workspaces, ledgers and traces are in {}.", folder.display());
-        }
+        report::transcript(&scenes, Style::of_stdout())
+    };
+    if let Some(folder) = arguments.keep.as_ref().filter(|_| !arguments.json) {
+        text += &format!("The workspaces, ledgers and traces are in {}.\n", folder.display());
     }
+    answer(&text)?;
     // A demo that did not show what it is there to show has failed.
     Ok(if scenes.iter().all(Scene::is_as_it_should_be) { Exit::Done } else { Exit::No })
 }
 
 async fn scenes(folder: &Path) -> Result<Vec<Scene>, Failure> {
+    // A workspace has an absolute path: a policy's paths are judged from there.
+    let folder = folder.canonicalize().map_err(Failure::internal)?;
     Ok(vec![
         workspace::play(&folder.join("scene-1")).await?,
         data::play(&folder.join("scene-2")).await?,

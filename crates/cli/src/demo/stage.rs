@@ -10,7 +10,7 @@ use tollgate::Tollgate;
 use tollgate::gate::{Json, Mode, Session};
 use tollgate_agent::{
     Agent, AgentSettings, FileTrace, Gated, Message, ModelGateway, Run, ScriptedClient,
-    ToolRegistry,
+    ToolRegistry, Workspace, workspace_tools,
 };
 
 /// A folder with a governed gate in it.
@@ -49,6 +49,16 @@ impl Stage {
     /// Reads a file of the workspace.
     pub(crate) fn read(&self, file: &str) -> Result<String, Failure> {
         std::fs::read_to_string(self.workspace().join(file)).map_err(Failure::internal)
+    }
+
+    /// The tools of the workspace, which work on its files.
+    pub(crate) fn tools(&self) -> Result<ToolRegistry, Failure> {
+        let workspace = Arc::new(Workspace::open(&self.workspace()).map_err(Failure::internal)?);
+        let mut registry = ToolRegistry::new();
+        for tool in workspace_tools(&workspace, None).map_err(Failure::internal)? {
+            registry.add(tool).map_err(Failure::internal)?;
+        }
+        Ok(registry)
     }
 
     /// Switches the gate off.

@@ -5,10 +5,8 @@ use super::report::{Fact, Scene};
 use super::stage::{Stage, calls, lines, results, with_outcomes};
 use crate::exit::Failure;
 use std::path::Path;
-use std::sync::Arc;
 use tollgate::gate::Session;
 use tollgate::gate::scrub::SCRUBBED;
-use tollgate_agent::{ToolRegistry, Workspace, workspace_tools};
 
 const POLICY: (&str, &str) =
     ("examples/workspace.yaml", include_str!("../../../../examples/workspace.yaml"));
@@ -38,7 +36,7 @@ pub(crate) async fn play(folder: &Path) -> Result<Scene, Failure> {
     for number in 1..=NOTES {
         stage.write(&format!("note-{number:02}.txt"), &format!("note {number}\n"))?;
     }
-    let run = stage.act(Session::new(SESSION), tools(&stage)?, SCRIPT, TASK).await?;
+    let run = stage.act(Session::new(SESSION), stage.tools()?, SCRIPT, TASK).await?;
     let test_file = stage.read("test_calculator.py")?;
     let source = stage.read("calculator.py")?;
     let results: Vec<String> = results(&run).collect();
@@ -69,15 +67,6 @@ pub(crate) async fn play(folder: &Path) -> Result<Scene, Failure> {
             Fact::equals("plaintext_messages", "messages with the plaintext", leaks as u64, 0),
         ],
     })
-}
-
-fn tools(stage: &Stage) -> Result<ToolRegistry, Failure> {
-    let workspace = Arc::new(Workspace::open(&stage.workspace()).map_err(Failure::internal)?);
-    let mut registry = ToolRegistry::new();
-    for tool in workspace_tools(&workspace, None).map_err(Failure::internal)? {
-        registry.add(tool).map_err(Failure::internal)?;
-    }
-    Ok(registry)
 }
 
 /// The names in a listing: the lines behind the first, which counts them, without the last, which

@@ -129,3 +129,31 @@ fn a_refusal_of_no_hook_has_no_exception() {
     let ran = rig.run_in("project", &["allow", "--event", "-", "--yes"], &call("x"), &[]).expect(2);
     assert!(ran.err.contains("no hook of the policy refused it"), "{}", ran.err);
 }
+
+#[test]
+fn an_unless_that_a_person_wrote_is_not_touched_and_what_to_add_is_shown() {
+    let rig = Rig::new();
+    let own = USER.replace("deny: \"nothing", "unless: { user: kim }\n    deny: \"nothing");
+    rig.write("user.yaml", &own);
+    let event = with_arguments("delete_x", r#"{"x":2}"#);
+    let ran = rig.run_in("project", &["allow", "--event", "-", "--yes"], &event, &[]).expect(2);
+    assert!(ran.err.contains("join it with its `unless`"), "{}", ran.err);
+    assert!(ran.err.contains("\"args.x\": \"2\""), "{}", ran.err);
+    assert_eq!(text(&rig, "user.yaml"), own);
+}
+
+#[test]
+fn several_refusals_of_one_call_are_lifted_together_or_not_at_all() {
+    let rig = Rig::new();
+    let policy = "version: 1\nhooks:\n  - { name: a, on: pre_tool, match: { tool: x }, deny: no }\n  - { name: b, on: pre_tool, match: { tool: x }, ask: { who: al } }\n";
+    rig.write("user.yaml", policy);
+    let allow = || rig.run_in("project", &["allow", "--event", "-", "--yes"], &call("x"), &[]);
+    let ran = allow().expect(0);
+    assert_eq!(ran.out.matches("--- ").count(), 2, "{}", ran.out);
+    assert_eq!(rig.records("switch").len(), 2);
+    assert_eq!(rig.decide("user.yaml", &[], &call("x")).json()["verdict"], "allow");
+    let locked = policy.replace("who: al }", "who: al }, locked: true");
+    rig.write("user.yaml", &locked);
+    allow().expect(2);
+    assert_eq!(text(&rig, "user.yaml"), locked);
+}

@@ -38,7 +38,7 @@ fn what_would_change_is_counted_by_hook_with_examples() {
         rig.run(&["backtest", "new.yaml", "--old", "../user.yaml", "--against", "events.jsonl"]);
     let out = ran.expect(0).out;
     for line in [
-        "5 events, 0 decided as before, 1 not judged because they are masked",
+        "5 events, 0 decided as before, 1 not judged because of what is masked",
         "2  newly refused by no-mail",
         "1  newly asked by big",
         "1  newly allowed by no-delete",
@@ -61,7 +61,7 @@ fn labels_give_a_hit_rate_and_a_false_positive_rate() {
     let with = ["backtest", "new.yaml", "--against", "events.jsonl", "--labels", "labels.jsonl"];
     let ran = rig.run(&with).expect(0);
     assert!(ran.out.contains("hit rate: 50.0%; false-positive rate: 50.0%"), "{}", ran.out);
-    assert!(ran.out.contains("1 labels belong to no event"), "{}", ran.out);
+    assert!(ran.out.contains("1 label without an event"), "{}", ran.out);
     let json = rig.run(&[&with[..], &["--format", "json"]].concat()).expect(0).json();
     assert_eq!((&json["hit_rate"], &json["hits"]["harmful"]), (&0.5.into(), &2.into()));
     rig.write("project/labels.jsonl", "{\"id\":\"e1\"}\n");
@@ -97,7 +97,7 @@ fn a_refused_ask_of_the_record_is_still_an_ask() {
     let ran =
         rig.run(&["backtest", "../user.yaml", "--against", ledger.to_str().unwrap()]).expect(0);
     assert!(
-        ran.out.starts_with("1 events, 1 decided as before\nnothing would change\n"),
+        ran.out.starts_with("1 event, 1 decided as before\nnothing would change\n"),
         "{}",
         ran.out
     );
@@ -111,7 +111,7 @@ fn broken_lines_are_named_and_the_others_judged() {
     let ran = rig.run(&["backtest", "new.yaml", "--against", "events.jsonl"]).expect(2);
     assert!(ran.out.contains("1  newly refused by no-mail"), "{}", ran.out);
     assert!(ran.err.contains("line 1 holds no event") && ran.err.contains("line 4"), "{}", ran.err);
-    assert!(ran.err.contains("2 lines of `events.jsonl` hold no event"), "{}", ran.err);
+    assert!(ran.err.contains("2 lines without an event in `events.jsonl`"), "{}", ran.err);
     rig.write("project/empty.jsonl", "");
     let ran = rig.run(&["backtest", "new.yaml", "--against", "empty.jsonl"]).expect(0);
     assert!(ran.out.starts_with("0 events"), "{}", ran.out);

@@ -11,6 +11,7 @@ mod allowing;
 mod backtesting;
 mod checking;
 mod deciding;
+mod demo;
 mod explaining;
 mod hostile;
 mod presets;

@@ -173,7 +173,7 @@ fn a_watch_runs_again_when_a_policy_changes() {
     rig.write("project/p.yaml", &POLICY.replace("PROTECTED", "OTHER"));
     wait_for("p.yaml changed");
     wait_for("code: expected PROTECTED, found OTHER");
-    rig.write("project/p.yaml", "version: 1\nhook: []\n");
+    rig.write("project/p.yaml", "version: 1\nhooks: []\nhook: []\n");
     wait_for("unknown key `hook`");
     child.kill().unwrap();
     child.wait().unwrap();

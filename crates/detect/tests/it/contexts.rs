@@ -67,6 +67,8 @@ fn look_alikes_are_left_alone() {
         "icon@2x.png and react@18.2.0",
         "127.0.0.1:8080 0.0.0.0",
         "10:20:30 12:34:56:78",
+        "{\"pass\": 1024, \"fail\": 2}",
+        "pass: 1024",
     ] {
         let found = detector.scan(text);
         assert!(found.is_empty(), "{text}: {found:?}");

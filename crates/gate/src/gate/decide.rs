@@ -122,7 +122,8 @@ impl Gate {
         let mut chain = Chain::new(&ruleset, &*self.clock, &event, &session, self.clock.now());
         chain.run().await;
         let mut finding = resolve(&chain.joined(), &ruleset, event.kind());
-        let dry = ruleset.settings().mode == Mode::DryRun;
+        // What guards the gate itself holds in a dry mode too.
+        let dry = ruleset.settings().mode == Mode::DryRun && !chain.guard_stands();
         if finding.verdict == Verdict::Ask && !dry {
             finding = match self.ask(&ruleset, &event, &chain, &finding).await {
                 Err(refused) => refused,
@@ -150,6 +151,7 @@ impl Gate {
             claimed: !chain.claims.is_empty() && finding.goes_through() && !dry,
             us: u32::try_from(us).unwrap_or(u32::MAX),
             at: chain.now,
+            dry,
         };
         self.conclude(&ruleset, event, &session, decided, finding).await
     }
@@ -219,8 +221,7 @@ impl Gate {
         mut decided: Decided,
         finding: Finding,
     ) -> Ruling {
-        let mode = ruleset.settings().mode;
-        let dry = mode == Mode::DryRun;
+        let dry = decided.dry;
         let would = dry.then_some(finding.verdict);
         let key = decided.claimed.then(|| call_key(&event));
         let labels = std::mem::take(&mut decided.labels);
@@ -254,7 +255,8 @@ impl Gate {
             return;
         }
         let mut failed = false;
-        if decision.verdict == Verdict::Abort && decision.code != Some(Code::SessionAborted) {
+        // Whatever code it carries: the first reason of a session that has ended already stays.
+        if decision.verdict == Verdict::Abort {
             let aborted = Aborted {
                 code: decision.code.clone().unwrap_or(Code::HookDenied),
                 reason: decision.reason.clone().unwrap_or_default(),
@@ -377,7 +379,8 @@ impl Gate {
         error: StateError,
     ) -> Ruling {
         let finding = stateless(&error);
-        let decided = Decided::of(&event, self.clock.now());
+        let dry = ruleset.settings().mode == Mode::DryRun;
+        let decided = Decided { dry, ..Decided::of(&event, self.clock.now()) };
         self.conclude(ruleset, event, &SessionView::default(), decided, finding).await
     }
 
@@ -425,6 +428,8 @@ pub(super) struct Decided {
     pub(super) claimed: bool,
     pub(super) us: u32,
     pub(super) at: Timestamp,
+    /// Whether it is recorded only.
+    pub(super) dry: bool,
 }
 
 impl Decided {
@@ -437,6 +442,7 @@ impl Decided {
             claimed: false,
             us: 0,
             at,
+            dry: false,
         }
     }
 }

@@ -18,7 +18,7 @@ pub use switch::{Grant, Registrar, Scope, SwitchError};
 
 use crate::approval::Approver;
 use crate::clock::Clock;
-use crate::event::{Event, EventId};
+use crate::event::{Event, EventId, Name};
 use crate::hook::Hook;
 use crate::json::Object;
 use crate::ledger::{Ledger, LedgerError, MemoryLedger};
@@ -287,12 +287,17 @@ impl GateBuilder {
             Some(ruleset) => Registry::of(ruleset),
             None => Registry::default(),
         };
+        // What guards the gate itself is no part of the policy: its digest stays the policy's.
+        let changes = self.hooks.iter().any(|hook| !hook.guards);
         let added = !self.hooks.is_empty();
         for hook in self.hooks {
             registry.add(hook)?;
         }
         let ruleset = match self.ruleset {
-            Some(ruleset) if !added && *ruleset.settings() == self.settings => ruleset,
+            Some(ruleset) if *ruleset.settings() == self.settings && !changes => {
+                let digest = Name::clone(ruleset.digest());
+                if added { registry.compile(self.settings).with_digest(digest) } else { ruleset }
+            }
             _ => registry.compile(self.settings),
         };
         Ok(Gate {

@@ -240,6 +240,7 @@ impl Gate {
             claimed: false,
             us: u32::try_from(us).unwrap_or(u32::MAX),
             at: chain.now,
+            dry,
         };
         let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
         let record = self.outcome_record(&ended, &session, &decision, &labels);

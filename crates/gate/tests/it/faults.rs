@@ -8,6 +8,15 @@ use tollgate_gate::{
     Quota, RecordKind, Roles, Subject, Test, TestError, Vote, asynchronous,
 };
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("in drop");
+    }
+}
+
 /// Every way in which a hook of a tool call can go wrong, with the code of its refusal.
 fn faulty(clock: &Arc<ManualClock>, roles: Roles) -> Vec<(&'static str, Hook)> {
     let of = |f: fn() -> Result<Opinion, HandlerError>| {
@@ -20,6 +29,12 @@ fn faulty(clock: &Arc<ManualClock>, roles: Roles) -> Vec<(&'static str, Hook)> {
     });
     let never = asynchronous(|_| Box::pin(std::future::pending()));
     let panics_later = asynchronous(|_| Box::pin(async { panic!("later") }));
+    let panics_when_dropped = asynchronous(|_| {
+        Box::pin(async {
+            let _bomb = Bomb;
+            std::future::pending().await
+        })
+    });
     let errs_later = asynchronous(|_| Box::pin(async { Err(HandlerError::new("later")) }));
     let of_async = |handler| Hook::new("bad", EventKind::PreTool, roles, handler);
     vec![
@@ -27,7 +42,9 @@ fn faulty(clock: &Arc<ManualClock>, roles: Roles) -> Vec<(&'static str, Hook)> {
         ("hook_error", of(|| panic!("boom"))),
         ("hook_error", of(|| std::panic::panic_any(7))),
         ("hook_timeout", slow),
+        ("hook_error", of(|| std::panic::panic_any(Bomb))),
         ("hook_timeout", of_async(never)),
+        ("hook_timeout", of_async(panics_when_dropped)),
         ("hook_error", of_async(panics_later)),
         ("hook_error", of_async(errs_later)),
         ("hook_error", of(|| Ok(Opinion::rewrite("no object")))),

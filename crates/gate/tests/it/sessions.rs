@@ -6,8 +6,8 @@ use crate::rig::{
 };
 use std::sync::{Arc, Mutex};
 use tollgate_gate::{
-    Counters, Event, EventKind, Failure, KindSet, Matcher, ModelResult, Opinion, Performed, Roles,
-    Session, ToolCall, ToolResult, Usage,
+    Code, Counters, Event, EventKind, Failure, KindSet, Matcher, ModelResult, Opinion, Performed,
+    Refusal, Roles, Session, ToolCall, ToolResult, Usage, Vote,
 };
 
 type Seen = Arc<Mutex<Vec<(EventKind, Counters, Counters)>>>;
@@ -126,6 +126,17 @@ fn an_abort_refuses_every_later_event_of_the_session_and_its_children_and_no_oth
     assert!(is_open(&rig.decide(event(EventKind::AgentAbort, r#"{"reason":"r"}"#))));
     assert!(tool_result(&rig.run(call_of(&session("other"), "t", "{}"))).ok);
     assert_eq!(rig.effects(), 2);
+}
+
+#[test]
+fn an_abort_ends_the_session_whatever_code_it_carries() {
+    let refusal = Refusal::because("enough").with_code(Code::SessionAborted);
+    let end = judge("end", move |_| Opinion::vote(Vote::Abort(refusal.clone())))
+        .matching(Matcher::tool("bad").unwrap());
+    let rig = Rig::of([end]);
+    rig.run(call("bad", "{}"));
+    assert_eq!(code(&rig.run(call("good", "{}"))), "session_aborted");
+    assert_eq!(rig.effects(), 0);
 }
 
 #[test]

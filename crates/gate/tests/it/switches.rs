@@ -276,3 +276,21 @@ fn a_permit_holds_what_was_judged_and_nothing_done_to_the_event_changes_it() {
     assert_eq!(event.payload.part().unwrap().text(), r#"{"max":100}"#);
     drop(ticket);
 }
+
+#[test]
+fn what_guards_the_gate_holds_in_a_dry_mode_and_cannot_be_switched() {
+    let guard = judge("guard", |_| Opinion::deny("this guards the gate")).guarding();
+    let rig = Rig::with([guard.clone()], |builder| builder.mode(Mode::DryRun));
+    let ruling = rig.decide(call("t", "{}"));
+    assert_eq!(ruling.decision.verdict, Verdict::Deny);
+    assert_eq!(ruling.decision.would, None);
+    assert_eq!(running(&ruling), None);
+    let guards = |result: Result<(), SwitchError>| {
+        assert!(matches!(result, Err(SwitchError::Hook(HookError::Guards(_)))), "{result:?}");
+    };
+    guards(block_on(rig.gate.detach("guard")));
+    guards(block_on(rig.gate.disable("guard", "no")));
+    guards(block_on(rig.gate.set_dry_run("guard", DryRun::Yes, "no")));
+    guards(block_on(rig.gate.replace(judge("guard", |_| Opinion::none()), "no")));
+    assert_eq!(rig.decide(call("t", "{}")).decision.verdict, Verdict::Deny);
+}

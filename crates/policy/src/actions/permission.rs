@@ -132,11 +132,12 @@ fn compile(value: &Json, _: &ActionContext) -> Result<Arc<dyn Handler>, ActionEr
     };
     for (pattern, mode) in config.tools {
         let glob = glob(Glob::text(&pattern)).map_err(|e| e.under(&pattern).under("tools"))?;
-        match glob.literals() {
-            Some(names) => {
-                permission.exact.extend(names.into_iter().map(|name| (name.to_owned(), mode)));
+        // Braces around names are a glob too: they never take the place of a name that stands alone.
+        match glob.literals().as_deref() {
+            Some([name]) if *name == pattern => {
+                permission.exact.insert(pattern, mode);
             }
-            None => permission.globs.push((glob, mode)),
+            Some(_) | None => permission.globs.push((glob, mode)),
         }
     }
     for (at, protect) in config.protect.into_iter().enumerate() {

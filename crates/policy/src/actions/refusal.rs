@@ -79,6 +79,11 @@ fn check_code(code: &str) -> Result<(), ActionError> {
         let remedy = "letters, digits and `_`, such as `COST_LIMIT`";
         return Err(ActionError::at("code", message).remedy(remedy));
     }
+    // A refusal with one of these would pass for a failure of the tool: it would not count as refused.
+    if matches!(Code::from(code), Code::UnknownTool | Code::InvalidArguments | Code::ToolError) {
+        let message = format!("`{code}` is what a call that fails by itself is told");
+        return Err(ActionError::at("code", message).remedy("another code, or none"));
+    }
     Ok(())
 }
 

@@ -9,9 +9,10 @@ impl BacktestReport {
     pub fn text(&self) -> String {
         let BacktestReport { events, unchanged, masked, changes, hits } = self;
         // Writing to a string cannot fail, here and below.
-        let mut out = format!("{events} events, {unchanged} decided as before");
+        let mut out =
+            format!("{events} {}, {unchanged} decided as before", plural(*events, "event"));
         if *masked > 0 {
-            let _ = write!(out, ", {masked} not judged because they are masked");
+            let _ = write!(out, ", {masked} not judged because of what is masked");
         }
         out.push('\n');
         for change in changes {
@@ -56,9 +57,17 @@ fn hits_text(hits: &Hits) -> String {
         percent(hits.false_positive_rate())
     );
     if *unused_labels > 0 {
-        let _ = writeln!(out, "{unused_labels} labels belong to no event that was judged");
+        let _ = writeln!(
+            out,
+            "{unused_labels} {} without an event that was judged",
+            plural(*unused_labels, "label")
+        );
     }
     out
+}
+
+fn plural(count: u64, what: &str) -> String {
+    if count == 1 { what.to_owned() } else { format!("{what}s") }
 }
 
 fn words(kind: ChangeKind) -> &'static str {

@@ -11,7 +11,7 @@ use super::paths;
 use std::sync::Arc;
 use tollgate_effects as seen;
 use tollgate_effects::{
-    Call, Context, Cover, Effects, FileSystem, PathGlob, Programs, Target, Within,
+    Call, Context, Cover, Effects, FileSystem, PathGlob, Programs, Protected, Target, Touch, Within,
 };
 use tollgate_gate::glob::expand_braces;
 use tollgate_gate::{Json, Patterns, Session, ToolCall};
@@ -40,6 +40,50 @@ impl AnalysedEffects {
         }
         let declared = DeclaredEffects::new(others);
         AnalysedEffects { facts: facts.clone(), declared, files, home }
+    }
+
+    /// By what this call would change or run something protected, in words; `None` when it would not,
+    /// as far as its effects are known.
+    pub fn touches(
+        &self,
+        call: &ToolCall,
+        session: &Session,
+        protected: &Protected,
+        paths: &paths::PathGlobs,
+    ) -> Option<String> {
+        let is_declared = self.facts.arguments.contains_key(self.facts.canonical(&call.tool));
+        if !is_declared && call.call.is_none() {
+            return None;
+        }
+        let (calls, _) = self.calls(call);
+        let place = Place::of(session);
+        for seen in calls.iter().map(|call| seen::effects(call, &self.context(&place))) {
+            let touch = seen.touches(protected).next().map(|touch| match touch {
+                Touch::Path(effect) => format!("{} {}", effect.verb.as_str(), effect.target),
+                Touch::Command(effect) | Touch::Stops(effect) => format!("runs {}", effect.target),
+                _ => "touches it".to_owned(),
+            });
+            if touch.is_some() {
+                return touch;
+            }
+        }
+        let declared = self.declared.effects(&ToolCall { call: None, ..call.clone() }, session);
+        let question = Question::Paths(paths.clone());
+        [Verb::Writes, Verb::Deletes]
+            .into_iter()
+            .find(|verb| declared.tally(*verb, &question).some > 0)
+            .map(|verb| format!("{} it", verb.name()))
+    }
+
+    fn context<'c>(&'c self, place: &'c Place) -> Context<'c> {
+        Context {
+            cwd: place.cwd.as_deref().unwrap_or("/"),
+            root: place.root.as_deref(),
+            home: self.home.as_deref(),
+            env: &[],
+            programs: Programs::built_in(),
+            files: &*self.files,
+        }
     }
 
     /// The calls that this one comes down to, and whether some part of it is not understood.
@@ -89,26 +133,33 @@ impl EffectSource for AnalysedEffects {
         if calls.is_empty() && !is_unclear {
             return self.declared.effects(call, session);
         }
-        let root = session.workspace.as_deref().or(session.cwd.as_deref());
-        let root = root.and_then(paths::absolute);
-        let cwd = session.cwd.as_deref().and_then(paths::absolute).or_else(|| root.clone());
-        let context = Context {
-            cwd: cwd.as_deref().unwrap_or("/"),
-            root: root.as_deref(),
-            home: self.home.as_deref(),
-            env: &[],
-            programs: Programs::built_in(),
-            files: &*self.files,
-        };
+        let place = Place::of(session);
+        let context = self.context(&place);
         let effects = calls.iter().map(|call| seen::effects(call, &context)).collect();
         // The declared arguments that are no commands; without the `call`, which was analysed.
         let declared = is_declared
             .then(|| self.declared.effects(&ToolCall { call: None, ..call.clone() }, session));
+        let Place { root, cwd } = place;
         Arc::new(Analysed { effects, declared, is_unclear, root, knows_place: cwd.is_some() })
     }
 
     fn reads_shell(&self) -> bool {
         true
+    }
+}
+
+/// Where a session works.
+struct Place {
+    root: Option<String>,
+    cwd: Option<String>,
+}
+
+impl Place {
+    fn of(session: &Session) -> Place {
+        let root = session.workspace.as_deref().or(session.cwd.as_deref());
+        let root = root.and_then(paths::absolute);
+        let cwd = session.cwd.as_deref().and_then(paths::absolute).or_else(|| root.clone());
+        Place { root, cwd }
     }
 }
 

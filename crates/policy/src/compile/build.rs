@@ -23,7 +23,7 @@ use tollgate_gate::{
 pub(crate) struct BuildContext {
     pub(crate) effects: Arc<EffectMemo>,
     pub(crate) groups: Arc<Groups>,
-    pub(crate) redactors: Redactors,
+    pub(crate) redactors: Arc<Redactors>,
 }
 
 /// The handler that compiling has already made of a hook.
@@ -46,7 +46,7 @@ pub(crate) struct Parts {
 
 /// Builds a hook.
 pub(crate) fn build(
-    plan: &HookPlan,
+    plan: &Arc<HookPlan>,
     ready: Ready,
     context: &BuildContext,
 ) -> Result<Hook, BuildError> {
@@ -93,7 +93,7 @@ pub(crate) fn hook(plan: &HookPlan, parts: Parts) -> Result<Hook, BuildError> {
 
 /// Matcher and handler of a plan.
 pub(crate) fn parts(
-    plan: &HookPlan,
+    plan: &Arc<HookPlan>,
     ready: Ready,
     context: &BuildContext,
 ) -> Result<Parts, BuildError> {
@@ -102,7 +102,7 @@ pub(crate) fn parts(
     for (snapshot, negated) in [(&plan.when, false), (&plan.unless, true)] {
         let Some(snapshot) = snapshot else { continue };
         let groups = Arc::clone(&context.groups);
-        let test = Matcher::Test(Arc::new(Condition::from_snapshot(snapshot.clone(), groups)));
+        let test = Matcher::Test(Arc::new(Condition::from_snapshot(Arc::clone(snapshot), groups)));
         matcher = matcher.and(if negated { Matcher::Not(Box::new(test)) } else { test });
     }
     let handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan, &context.redactors)));
@@ -177,37 +177,24 @@ pub(crate) fn when_env(plan: &HookPlan, groups: &Arc<Groups>) -> WhenEnv {
 
 /// An action that is compiled when its hook first runs.
 struct LazyAction {
-    action: String,
-    value: String,
-    hook: Name,
-    kinds: KindSet,
-    votes: Option<Vec<VoteKind>>,
-    claims: bool,
-    repeats: bool,
-    redactors: Redactors,
+    plan: Arc<HookPlan>,
+    redactors: Arc<Redactors>,
     compiled: OnceLock<Result<Arc<dyn Handler>, String>>,
 }
 
 impl LazyAction {
-    fn new(plan: &HookPlan, redactors: &Redactors) -> LazyAction {
-        LazyAction {
-            action: plan.action.clone(),
-            value: plan.value.clone(),
-            hook: plan.name.as_str().into(),
-            kinds: KindSet::of(plan.kinds.iter().copied()),
-            votes: plan.votes.clone(),
-            claims: plan.claims,
-            repeats: plan.repeats,
-            redactors: redactors.clone(),
-            compiled: OnceLock::new(),
-        }
+    fn new(plan: &Arc<HookPlan>, redactors: &Arc<Redactors>) -> LazyAction {
+        let (plan, redactors) = (Arc::clone(plan), Arc::clone(redactors));
+        LazyAction { plan, redactors, compiled: OnceLock::new() }
     }
 
     fn compile(&self) -> Result<Arc<dyn Handler>, String> {
-        let spec = actions::find(&self.action);
-        let spec = spec.ok_or_else(|| format!("there is no action `{}`", self.action))?;
-        let value = Json::read(self.value.as_bytes()).map_err(|error| error.to_string())?;
-        let mut context = ActionContext::new(Name::clone(&self.hook), self.kinds);
+        let plan = &*self.plan;
+        let spec = actions::find(&plan.action);
+        let spec = spec.ok_or_else(|| format!("there is no action `{}`", plan.action))?;
+        let value = Json::read(plan.value.as_bytes()).map_err(|error| error.to_string())?;
+        let kinds = KindSet::of(plan.kinds.iter().copied());
+        let mut context = ActionContext::new(plan.name.as_str(), kinds);
         context.redactors.clone_from(&self.redactors);
         context.patterns = PatternTime::AtFirstUse;
         (spec.compile)(&value, &context).map_err(|error| error.to_string())
@@ -223,19 +210,19 @@ impl Handler for LazyAction {
     }
 
     fn describe(&self) -> Option<String> {
-        Some(format!("{} {}", self.action, self.value))
+        Some(format!("{} {}", self.plan.action, self.plan.value))
     }
 
     fn votes(&self) -> Option<&[VoteKind]> {
-        self.votes.as_deref()
+        self.plan.votes.as_deref()
     }
 
     fn claims(&self) -> bool {
-        self.claims
+        self.plan.claims
     }
 
     fn needs_repeats(&self) -> bool {
-        self.repeats
+        self.plan.repeats
     }
 }
 

@@ -319,7 +319,10 @@ impl EffectSource for DeclaredEffects {
     fn effects(&self, call: &ToolCall, session: &Session) -> Arc<dyn CallEffects> {
         let root = session.workspace.as_deref().or(session.cwd.as_deref());
         let base = session.cwd.as_deref().or(root);
-        let mut out = Declared { root: root.and_then(paths::absolute), ..Declared::default() };
+        // A folder that is not absolute lies nobody knows where: as good as none.
+        let (root, base) = (root.and_then(paths::absolute), base.and_then(paths::absolute));
+        let base = base.as_deref();
+        let mut out = Declared { root, ..Declared::default() };
         let declared = self.facts.arguments.get(self.facts.canonical(&call.tool));
         for (verb, argument) in declared.into_iter().flatten() {
             out.argument(*verb, call.arguments.get(argument), base);

@@ -12,11 +12,19 @@ use super::{Made, Tools, Unit};
 use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::shape::nearest;
 use crate::limits::EXCEPTIONS_MAX;
+use std::collections::BTreeMap;
 use tollgate_gate::Timestamp;
 
 fn ended(hook: &str, place: Place) -> Diagnostic {
     let message = format!("this exception to `{hook}` has ended");
     Diagnostic::warning("exception", place, message).with_remedy("remove it")
+}
+
+fn other_names(name: &str, known: &BTreeMap<String, usize>) -> String {
+    match nearest(name, known.keys().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "see `tollgate hooks list`".to_owned(),
+    }
 }
 
 /// Attaches the exceptions of all files to their hooks.
@@ -30,6 +38,11 @@ pub(super) fn attach(
 ) {
     let locked = Locked::of(units);
     let mut count = 0;
+    if units.iter().all(|unit| unit.raw.exceptions.is_empty()) {
+        return;
+    }
+    let by_name: BTreeMap<String, usize> =
+        made.iter().zip(0..).map(|(made, at)| (made.plan.name.clone(), at)).collect();
     for unit in units {
         for exception in &unit.raw.exceptions {
             let place = unit.raw.place(exception.hook.span);
@@ -42,13 +55,9 @@ pub(super) fn attach(
                 error(format!("more than {EXCEPTIONS_MAX} exceptions"), "change the hooks".into());
                 return;
             }
-            let known = made.iter().map(|made| made.plan.name.as_str());
-            let near = nearest(name, known).map(str::to_owned);
-            let Some(target) = made.iter_mut().find(|made| *made.plan.name == **name) else {
-                let remedy = near.map_or("see `tollgate hooks list`".to_owned(), |near| {
-                    format!("did you mean `{near}`?")
-                });
-                error(format!("there is no hook `{name}`"), remedy);
+            let at = by_name.get(&**name).copied();
+            let Some(target) = at.and_then(|at| made.get_mut(at)) else {
+                error(format!("there is no hook `{name}`"), other_names(name, &by_name));
                 continue;
             };
             let earlier = units.get(target.unit).is_some_and(|hook| hook.layer < unit.layer);

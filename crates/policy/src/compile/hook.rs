@@ -34,7 +34,12 @@ impl HookCompiler<'_> {
     }
 
     /// Compiles a hook as far as it goes; `None` when it has no action that could be compiled.
-    pub(super) fn compile(&self, raw: &RawHook, report: &mut Report) -> Option<Made> {
+    pub(super) fn compile(
+        &self,
+        raw: &RawHook,
+        written: usize,
+        report: &mut Report,
+    ) -> Option<Made> {
         let errors = report.count(Severity::Error);
         self.check_name(raw, report);
         let (action, spec) = self.one_action(raw, report)?;
@@ -60,6 +65,7 @@ impl HookCompiler<'_> {
             on: self.place(raw.kinds.span),
             matching: raw.matching.as_ref().map(|node| self.place(node.span)),
             unit: self.at,
+            written,
             broken: raw.broken || report.count(Severity::Error) > errors,
         })
     }
@@ -234,7 +240,7 @@ impl HookCompiler<'_> {
         node: Option<&Node>,
         plan: &HookPlan,
         report: &mut Report,
-    ) -> Option<ConditionSnapshot> {
+    ) -> Option<Arc<ConditionSnapshot>> {
         let (node, source) = node.and_then(|node| Some((node, node.as_str()?)))?;
         if let Some(name) = self.vars.named_in(source) {
             let message = format!("`${{{name}}}` is not filled in in a condition");
@@ -242,7 +248,7 @@ impl HookCompiler<'_> {
             report.push(found.with_remedy("use it in `match`, where it stands for its value"));
         }
         match Condition::compile(source, &when_env(plan, &self.build.groups)) {
-            Ok(condition) => Some(condition.snapshot().clone()),
+            Ok(condition) => Some(Arc::clone(condition.snapshot())),
             Err(error) => {
                 let text = report.sources.get(self.unit.raw.source).map(|s| s.text.as_str());
                 let span = within(text.unwrap_or_default(), node, source, &error.span);

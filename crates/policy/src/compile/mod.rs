@@ -70,6 +70,8 @@ pub(crate) struct Made {
     pub(crate) on: Place,
     pub(crate) matching: Option<Place>,
     pub(crate) unit: usize,
+    /// Its place among the hooks of its file.
+    pub(crate) written: usize,
     /// A part of it could not be read or compiled.
     pub(crate) broken: bool,
 }
@@ -96,12 +98,12 @@ pub(crate) fn compile(
     let build = BuildContext {
         effects: Arc::new(EffectMemo::new(effects)),
         groups: Arc::new(groups(&settings)),
-        redactors: context.redactors.clone(),
+        redactors: Arc::new(context.redactors.clone()),
     };
     let hooks = assemble(units, report);
     let mut made: Vec<Made> = hooks
         .into_iter()
-        .filter_map(|Assembled { unit, raw, counts }| {
+        .filter_map(|Assembled { unit, written, raw, counts }| {
             let compiler = hook::HookCompiler {
                 unit: units.get(unit)?,
                 at: unit,
@@ -109,22 +111,23 @@ pub(crate) fn compile(
                 tools: &tools,
                 build: &build,
             };
-            compiler.compile(raw, report).filter(|_| counts)
+            compiler.compile(raw, written, report).filter(|_| counts)
         })
         .collect();
     exceptions::attach(units, &mut made, &vars, &tools, context.now, report);
     lint::lint(units, &made, &settings, &build, report);
-    let plans: Vec<HookPlan> = made.iter().map(|made| made.plan.clone()).collect();
-    let ready: Vec<Ready> = made.iter().map(|made| made.ready.clone()).collect();
-    let plan = Plan { settings, hooks: plans };
     if report.has_errors() {
         return None;
     }
+    let places: Vec<Place> = made.iter().map(|made| made.place).collect();
+    let made = made.into_iter().map(|made| (Arc::new(made.plan), made.ready));
+    let (hooks, ready): (Vec<Arc<HookPlan>>, Vec<Ready>) = made.unzip();
+    let plan = Plan { settings, hooks };
     // The digest of the sources takes its place, once what was read is known to be sound.
     match ruleset(&plan, ready.clone(), &build, Name::default()) {
         Ok(ruleset) => Some(Compiled { plan, ready, context: build, vars, ruleset }),
         Err(error) => {
-            refused(&error, &made, report);
+            refused(&error, &plan.hooks, &places, report);
             None
         }
     }
@@ -163,10 +166,10 @@ pub(crate) enum RulesetError {
 }
 
 /// The gate refused a hook that the compiler let through; reported at the hook all the same.
-fn refused(error: &RulesetError, made: &[Made], report: &mut Report) {
+fn refused(error: &RulesetError, hooks: &[Arc<HookPlan>], places: &[Place], report: &mut Report) {
     let text = error.to_string();
-    let at = made.iter().find(|made| text.contains(&format!("`{}`", made.plan.name)));
-    let place = at.map(|made| made.place).unwrap_or_default();
+    let at = hooks.iter().position(|hook| text.contains(&format!("`{}`", hook.name)));
+    let place = at.and_then(|at| places.get(at)).copied().unwrap_or_default();
     report.push(Diagnostic::error("hook", place, text));
 }
 
@@ -196,6 +199,8 @@ pub(crate) fn groups(settings: &SettingsPlan) -> Groups {
 /// A hook in its place.
 struct Assembled<'u> {
     unit: usize,
+    /// Its place among the hooks of its file.
+    written: usize,
     raw: &'u RawHook,
     /// Whether it becomes part of the policy. Otherwise it is only looked at for its mistakes.
     counts: bool,
@@ -207,7 +212,7 @@ fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let locked = settings::Locked::of(units);
     for (at, unit) in units.iter().enumerate() {
-        for hook in &unit.raw.hooks {
+        for (written, hook) in unit.raw.hooks.iter().enumerate() {
             let name: &str = &hook.name.value;
             let place = unit.raw.place(hook.name.span);
             let Some(known) = by_name.get(name).copied() else {
@@ -217,7 +222,7 @@ fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
                     report.push(found.with_remedy("leave `override` out"));
                 }
                 by_name.insert(name, hooks.len());
-                hooks.push(Assembled { unit: at, raw: hook, counts: true });
+                hooks.push(Assembled { unit: at, written, raw: hook, counts: true });
                 continue;
             };
             let Some(earlier) = hooks.get_mut(known) else { continue };
@@ -229,7 +234,7 @@ fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
             } else if earlier.raw.locked || locked.holds(name, earlier.unit, units) {
                 format!("the hook `{name}` is locked and cannot be overridden")
             } else {
-                *earlier = Assembled { unit: at, raw: hook, counts: true };
+                *earlier = Assembled { unit: at, written, raw: hook, counts: true };
                 continue;
             };
             let first = units.get(earlier.unit).map(|u| u.raw.place(earlier.raw.name.span));
@@ -242,7 +247,7 @@ fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
                 format!("choose another name; the first stands at {first}")
             };
             report.push(Diagnostic::error("duplicate-name", place, message).with_remedy(remedy));
-            hooks.push(Assembled { unit: at, raw: hook, counts: false });
+            hooks.push(Assembled { unit: at, written, raw: hook, counts: false });
         }
     }
     hooks

@@ -56,15 +56,19 @@ impl PathGlobs {
     pub fn look(&self, path: &str, root: Option<&str>, tree: bool) -> Look {
         let mut out = Look::default();
         for glob in &self.0 {
-            let subject = if glob.relative {
-                match root.and_then(|root| below(path, root)) {
+            let subject = match root {
+                _ if !glob.relative => path,
+                // The root may lie anywhere: what matches from some folder on may match.
+                None => {
+                    out.some |= tree || glob.matches_from_some_folder(path);
+                    continue;
+                }
+                Some(root) => match below(path, root) {
                     Some(rest) => rest,
                     // The root itself: nothing is above a relative glob but it.
-                    None if tree && root.is_some_and(|root| covers(path, root)) => "",
+                    None if tree && covers(path, root) => "",
                     None => continue,
-                }
-            } else {
-                path
+                },
             };
             let itself = !subject.is_empty() && glob.glob.matches(subject);
             let below = tree && glob.may_match_below(subject);
@@ -76,6 +80,13 @@ impl PathGlobs {
 }
 
 impl PathGlob {
+    /// Whether there is a folder above the path from which the glob matches it.
+    fn matches_from_some_folder(&self, path: &str) -> bool {
+        path.match_indices('/').any(|(at, _)| {
+            path.get(at + 1..).is_some_and(|rest| !rest.is_empty() && self.glob.matches(rest))
+        })
+    }
+
     /// Whether the glob may match something below this folder. Sure about a no, not about a yes.
     fn may_match_below(&self, folder: &str) -> bool {
         if self.glob.pattern().contains(['{', '[', '\\']) {
@@ -207,6 +218,19 @@ mod tests {
         assert_eq!(look("/etc/**", "/etc/passwd", false), (true, true));
         assert_eq!(look("src/*.rs", "/repo/src/a/b.rs", false), (false, false));
         assert_eq!(look("./src/", "/repo/src/a/b.rs", false), (true, true));
+    }
+
+    #[test]
+    fn without_a_project_root_a_relative_glob_may_start_anywhere() {
+        let look = |glob: &str, path: &str, tree: bool| {
+            let found = PathGlobs::new([glob]).unwrap().look(path, None, tree);
+            (found.some, found.whole)
+        };
+        assert_eq!(look("**/test_*.py", "/repo/test_x.py", false), (true, false));
+        assert_eq!(look("src/*.rs", "/repo/src/a.rs", false), (true, false));
+        assert_eq!(look("src/*.rs", "/repo/docs/a.rs", false), (false, false));
+        assert_eq!(look("src/*.rs", "/repo/docs", true), (true, false));
+        assert_eq!(look("/etc/**", "/etc/passwd", false), (true, true));
     }
 
     #[test]

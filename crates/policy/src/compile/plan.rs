@@ -9,13 +9,15 @@ use crate::layers::LayerKind;
 use crate::when::ConditionSnapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tollgate_gate::{EventKind, VoteKind};
 
 /// A compiled policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) settings: SettingsPlan,
-    pub(crate) hooks: Vec<HookPlan>,
+    /// Shared with the handlers that are built from them.
+    pub(crate) hooks: Vec<Arc<HookPlan>>,
 }
 
 /// The settings of a policy.
@@ -42,8 +44,8 @@ pub(crate) struct HookPlan {
     pub(crate) name: String,
     pub(crate) kinds: Vec<EventKind>,
     pub(crate) matching: MatchPlan,
-    pub(crate) when: Option<ConditionSnapshot>,
-    pub(crate) unless: Option<ConditionSnapshot>,
+    pub(crate) when: Option<Arc<ConditionSnapshot>>,
+    pub(crate) unless: Option<Arc<ConditionSnapshot>>,
     pub(crate) action: String,
     /// The action's value, as JSON text.
     pub(crate) value: String,

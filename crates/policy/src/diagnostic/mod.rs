@@ -182,8 +182,16 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds a problem, unless it is there already or there are too many.
-    pub fn push(&mut self, diagnostic: Diagnostic) {
+    /// Adds a problem, unless it is there already or there are too many. Its place is widened to
+    /// whole characters, and narrowed to the text.
+    pub fn push(&mut self, mut diagnostic: Diagnostic) {
+        if let Some(place) = &mut diagnostic.place
+            && let Some(source) = self.sources.get(place.source)
+        {
+            let start = source.text.floor_char_boundary(place.span.start);
+            let end = source.text.ceil_char_boundary(place.span.end.max(start));
+            place.span = Span::new(start, end);
+        }
         if self.diagnostics.len() < DIAGNOSTICS_MAX && !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

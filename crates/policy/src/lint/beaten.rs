@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use tollgate_gate::glob::Glob;
 use tollgate_gate::{Roles, VoteKind};
 
-/// Most refusing hooks without exact tools that each hook is compared with.
+/// Most refusing hooks of one tool, and most without exact tools, that each hook is compared with.
 const BEATERS_MAX: usize = 200;
 
 /// Reports hooks that never decide.
@@ -21,7 +21,12 @@ pub(super) fn check(made: &[Made], report: &mut Report) {
     for (at, hook) in made.iter().enumerate().filter(|(_, hook)| always_refuses(hook)) {
         match hook.plan.matching.exact_tools() {
             Some(tools) => {
-                tools.into_iter().for_each(|tool| by_tool.entry(tool).or_default().push(at));
+                for tool in tools {
+                    let same_tool = by_tool.entry(tool).or_default();
+                    if same_tool.len() < BEATERS_MAX {
+                        same_tool.push(at);
+                    }
+                }
             }
             None if others.len() < BEATERS_MAX => others.push(at),
             None => {}

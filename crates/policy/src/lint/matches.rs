@@ -141,6 +141,10 @@ pub(super) fn declared(
             }
         });
         for glob in globs {
+            // The usual case costs one look-up, however many names there are.
+            if known.contains(glob.as_str()) {
+                continue;
+            }
             let Ok(compiled) = Glob::text(glob) else { continue };
             if known.iter().any(|name| compiled.matches(name)) {
                 continue;

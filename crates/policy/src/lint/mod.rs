@@ -55,13 +55,8 @@ fn locked(units: &[Unit], report: &mut Report) {
 
 /// How a hook is run.
 fn runs(units: &[Unit], hook: &Made, report: &mut Report) {
-    let raw = units.get(hook.unit).map(|unit| &unit.raw);
-    let find = |raw: &crate::file::RawPolicy| {
-        raw.hooks.iter().position(|h| *h.name.value == *hook.plan.name)
-    };
-    let Some((raw, written)) = raw.and_then(|raw| Some((raw, raw.hooks.get(find(raw)?)?))) else {
-        return;
-    };
+    let Some(raw) = units.get(hook.unit).map(|unit| &unit.raw) else { return };
+    let Some(written) = raw.hooks.get(hook.written) else { return };
     let name = &hook.plan.name;
     if let Some(dry_run) = written.dry_run.as_ref().filter(|_| hook.plan.dry_run)
         && hook.plan.dry_until.is_none()

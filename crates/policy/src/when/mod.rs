@@ -119,12 +119,15 @@ impl Condition {
     }
 
     /// Restores a condition without parsing; its patterns compile at their first use.
-    pub fn from_snapshot(snapshot: ConditionSnapshot, groups: Arc<Groups>) -> Condition {
-        Condition { parts: Arc::new(snapshot), groups }
+    pub fn from_snapshot(
+        snapshot: impl Into<Arc<ConditionSnapshot>>,
+        groups: Arc<Groups>,
+    ) -> Condition {
+        Condition { parts: snapshot.into(), groups }
     }
 
     /// This condition for a snapshot.
-    pub fn snapshot(&self) -> &ConditionSnapshot {
+    pub fn snapshot(&self) -> &Arc<ConditionSnapshot> {
         &self.parts
     }
 

@@ -115,3 +115,28 @@ fn every_match_key_decides_whether_a_hook_concerns_an_event() {
         assert_eq!(words(&rig.decide(&no)), "allow", "{matching} must not match");
     }
 }
+
+#[test]
+fn braces_around_tool_names_never_take_the_place_of_a_name_that_stands_alone() {
+    let policy = |tools: &str| {
+        let hook = format!("{{ name: p, on: pre_tool, permission: {{ tools: {tools} }} }}");
+        Rig::new(&format!("version: 1\nhooks:\n  - {hook}\n"))
+    };
+    let rig = policy(r#"{ edit: deny, "{edit,view}": allow }"#);
+    assert_eq!(rig.verdict("edit", "{}"), "deny by p");
+    assert_eq!(rig.verdict("view", "{}"), "allow by p");
+    // Of several globs the strictest holds, in whatever order they stand.
+    let rig = policy(r#"{ "{edit,a}": deny, "{edit,b}": allow }"#);
+    assert_eq!(rig.verdict("edit", "{}"), "deny by p");
+}
+
+#[test]
+fn a_refusal_cannot_pass_for_a_failure_of_the_tool() {
+    for code in ["tool_error", "unknown_tool", "invalid_arguments"] {
+        let hook = format!("{{ name: h, on: pre_tool, deny: {{ code: {code}, reason: no }} }}");
+        let text = format!("version: 1\nhooks:\n  - {hook}\n");
+        let options = tollgate_policy::LoadOptions::new(super::rig::now());
+        let failure = tollgate_policy::load_text("tollgate.yaml", &text, &options).err().unwrap();
+        assert!(failure.to_string().contains("a call that fails by itself"), "{failure}");
+    }
+}

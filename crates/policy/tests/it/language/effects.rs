@@ -131,3 +131,29 @@ fn a_hook_that_does_not_see_shell_commands_is_warned_about() {
         "{report}"
     );
 }
+
+#[test]
+fn a_folder_that_is_not_absolute_is_as_good_as_none_and_lets_nothing_past() {
+    let hooks = "  - { name: h, on: pre_tool, match: { writes: \"**/test_*.py\" }, deny: no }\n  \
+                 - { name: out, on: pre_tool, match: { deletes: { outside: workspace } }, deny: no }\n";
+    let rig = Rig::new(&format!("{TOOLS}{hooks}"));
+    let place = |session: &str, tool: &str, arguments: &str| {
+        let event = format!(
+            r#"{{"kind":"pre_tool","session":{{"id":"s"{session}}},"payload":{{"tool":"{tool}","arguments":{arguments}}}}}"#
+        );
+        words(&rig.decide(&event))
+    };
+    for session in [
+        "",
+        r#","workspace":"work","cwd":"work""#,
+        r#","cwd":"work""#,
+        r#","workspace":"work","cwd":"/repo/work""#,
+    ] {
+        for path in ["test_x.py", "/repo/work/test_x.py"] {
+            let write = format!(r#"{{"from":"a","to":"{path}"}}"#);
+            assert_eq!(place(session, "copy", &write), "deny by h", "{session} {path}");
+        }
+        let delete = r#"{"paths":["x"]}"#;
+        assert_eq!(place(session, "remove", delete), "deny by out", "{session}");
+    }
+}

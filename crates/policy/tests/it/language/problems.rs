@@ -104,6 +104,15 @@ fn hostile_texts_are_refused_in_little_time() {
     }
 }
 
+#[test]
+fn a_place_covers_whole_characters() {
+    let text = "version: 1\nhooks:\n  - é: c\n    on: pre_tool\n";
+    let report = diagnose("p.yaml", text, &LoadOptions::new(now()));
+    let found = report.diagnostics.iter().find(|found| found.code == "missing-key").unwrap();
+    let span = found.place.unwrap().span;
+    assert_eq!(text.get(span.start..span.end), Some("é"));
+}
+
 /// Pieces that YAML and the language trip over.
 const PIECES: [&str; 24] = [
     "\n", "  ", "- ", ": ", "{", "}", "[", "]", "'", "\"", "*", "&a", "!", "|\n", "#", ",", "when",

@@ -163,14 +163,15 @@ fn an_exception_in_the_hooks_own_file_becomes_its_unless_and_nothing_else_change
             let event = Event::read(event.as_bytes(), now()).unwrap();
             let refused = block_on(explain(&loaded, event.clone(), now())).unwrap().decision;
             let exception = exception_for(&loaded, &event, &refused, "why", None).unwrap();
-            amended = with_unless(&amended, &exception, "why\n  # and who").unwrap();
+            let before = amended;
+            amended = with_unless(&before, &exception, "why\n  # and who").unwrap();
+            let same = |(a, b): &(char, char)| a == b;
+            let head = before.chars().zip(amended.chars()).take_while(same).count();
+            let tail = before.chars().rev().zip(amended.chars().rev()).take_while(same).count();
+            assert!(head + tail >= before.chars().count(), "one insertion: {amended}");
             let passed = block_on(explain(&policy(&amended), event, now())).unwrap();
             assert_eq!(passed.verdict.name(), "allow", "{amended}");
             assert!(amended.is_ascii(), "what deceives is escaped: {amended}");
-        }
-        for line in text.lines().filter(|line| !line.contains('{') || line.contains("match: ")) {
-            let start = line.split(", match").next().unwrap();
-            assert!(amended.contains(start), "{line}: {amended}");
         }
         let other = Event::read(call("rm", r#"{"path":"c"}"#).as_bytes(), now()).unwrap();
         let other = block_on(explain(&policy(&amended), other, now())).unwrap();

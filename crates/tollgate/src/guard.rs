@@ -1,0 +1,187 @@
+//! The gate guards itself (law 13): a hook of its own refuses calls that would write or delete
+//! Tollgate's policies, switches, ledger, state or binary, or run its answering and switching
+//! commands, as far as the effects of a call are known.
+//!
+//! It holds under every policy and in mode `dry_run`; only mode `off`, which a managed or user policy
+//! sets, lifts it. What it cannot see: a tool whose arguments no policy declares and no adapter reads.
+
+use crate::knowledge;
+use crate::places::Places;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tollgate_effects::Protected;
+use tollgate_gate::{
+    EventKind, Hook, Matcher, Opinion, Refusal, Roles, Subject, Test, TestError, Vote, inline,
+};
+use tollgate_policy::compile::paths::PathGlobs;
+use tollgate_policy::{AnalysedEffects, LayerStatus, ToolFacts};
+
+/// The hook's name.
+pub const GUARD: &str = "tollgate-guards-itself";
+
+/// The commands that answer for a person or switch something.
+const COMMANDS: [&str; 6] = ["allow", "hooks disable", "hooks enable", "init", "pause", "trust"];
+
+/// Where Tollgate is, as far as this process knows.
+#[derive(Debug, Default)]
+pub(crate) struct Whereabouts {
+    paths: Vec<PathBuf>,
+}
+
+impl Whereabouts {
+    pub(crate) fn layers(&mut self, layers: &[LayerStatus]) {
+        for layer in layers {
+            self.paths.push(layer.path.clone());
+            self.paths.extend(layer.includes.iter().cloned());
+        }
+    }
+
+    /// The files that count or could count, and the folder of what Tollgate keeps.
+    pub(crate) fn places(&mut self, places: &Places) {
+        self.paths.push(places.managed_policy().to_owned());
+        self.paths.extend(places.user_policies().unwrap_or_default());
+        self.paths.extend(places.project_policies());
+        self.paths.extend(places.state());
+    }
+
+    pub(crate) fn folder(&mut self, folder: &Path) {
+        self.paths.push(folder.to_owned());
+    }
+
+    /// The paths as they are written and as they resolve.
+    fn known(self) -> Vec<String> {
+        let binary = std::env::current_exe().ok();
+        let mut known = Vec::new();
+        for path in self.paths.into_iter().chain(binary) {
+            let resolved = path.canonicalize().ok();
+            for form in [std::path::absolute(&path).ok(), resolved].into_iter().flatten() {
+                known.extend(form.to_str().map(str::to_owned));
+            }
+        }
+        known.sort();
+        known.dedup();
+        known
+    }
+}
+
+struct Guard {
+    effects: AnalysedEffects,
+    protected: Protected,
+    paths: PathGlobs,
+}
+
+/// The hook, if there is anything to guard.
+pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Option<Hook> {
+    let paths = whereabouts.known();
+    let globs = paths.iter().flat_map(|path| [literal(path), format!("{}/**", literal(path))]);
+    let globs: Vec<String> = globs.collect();
+    let globs = PathGlobs::new(globs.iter().map(String::as_str)).ok()?;
+    let commands = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
+    let programs = vec![("tollgate".to_owned(), commands)];
+    let protected = Protected { paths, programs, ..Protected::default() };
+    let guard = Guard { effects: knowledge::analysed(facts), protected, paths: globs };
+    let refuse = inline(|_| {
+        let refusal = Refusal::because("this would change what guards the agent")
+            .with_remedy("a person can make this change, outside of the agent");
+        Ok(Opinion::vote(Vote::Deny(refusal)))
+    });
+    let hook = Hook::new(GUARD, EventKind::PreTool, Roles::JUDGE, refuse)
+        .matching(Matcher::Test(Arc::new(guard)))
+        .with_priority(i32::MIN);
+    Some(hook.guarding())
+}
+
+/// A glob that matches just this path.
+fn literal(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+impl Test for Guard {
+    fn test(&self, subject: &Subject<'_>) -> Result<bool, TestError> {
+        let Some(call) = subject.payload.tool_call() else { return Ok(false) };
+        let session = &subject.event.session;
+        Ok(self.effects.touches(call, session, &self.protected, &self.paths).is_some())
+    }
+
+    fn describe(&self) -> String {
+        format!("touches {:?} or {:?}", self.protected.paths, self.protected.programs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GUARD;
+    use crate::Tollgate;
+    use std::future::Future;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+    use tollgate_gate::{Event, MemoryLedger, Object, Session, ToolCall, Verdict};
+
+    const POLICY: &str = "version: 1
+mode: dry_run
+tools: { arguments: { bash: { runs: command }, write_file: { writes: path } } }
+hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
+";
+
+    fn ready<T>(future: impl Future<Output = T>) -> T {
+        let mut future = std::pin::pin!(future);
+        loop {
+            let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(value) = polled {
+                return value;
+            }
+        }
+    }
+
+    #[test]
+    fn no_governed_call_touches_the_policy_or_answers_for_a_person() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let policy = root.join("policy.yaml");
+        std::fs::write(&policy, POLICY).unwrap();
+        let tollgate = Tollgate::builder()
+            .policy_file(&policy)
+            .ledger(Arc::new(MemoryLedger::new()))
+            .open()
+            .unwrap();
+        let decide = |tool: &str, key: &str, value: &str| {
+            let call = ToolCall::new(tool, Object::from_iter([(key, value)]));
+            let cwd = root.display().to_string();
+            let session = Arc::new(Session::new("s").with_cwd(cwd));
+            let event = Event::new(session, call, tollgate.clock().now());
+            ready(tollgate.gate().judge(event))
+        };
+        let file = policy.display().to_string();
+        let refused = |tool: &str, key: &str, value: &str| {
+            let decision = decide(tool, key, value);
+            assert_eq!(decision.verdict, Verdict::Deny, "{value}");
+            assert_eq!(decision.hook.as_deref(), Some(GUARD), "{value}");
+        };
+        for again in [false, true] {
+            if again {
+                ready(tollgate.reload()).unwrap();
+            }
+            refused("write_file", "path", "policy.yaml");
+            refused("write_file", "path", &file);
+            refused("bash", "command", "echo 'version: 1' > ./policy.yaml");
+            refused("bash", "command", &format!("sh -c 'rm -rf {}'", root.display()));
+            refused("bash", "command", "tollgate pause --for 10m --reason later");
+            refused("bash", "command", "env tollgate allow --last --yes");
+            for harmless in ["cat policy.yaml", "tollgate status", "echo x > notes.txt"] {
+                assert_eq!(
+                    decide("bash", "command", harmless).verdict,
+                    Verdict::Allow,
+                    "{harmless}"
+                );
+            }
+        }
+        assert!(ready(tollgate.gate().disable(GUARD, "no")).is_err());
+    }
+}

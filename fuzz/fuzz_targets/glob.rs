@@ -1,0 +1,5 @@
+//! Drives the target `glob` of src/targets.rs with libfuzzer.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_fuzz::run("glob", data));
