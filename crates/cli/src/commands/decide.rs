@@ -7,7 +7,7 @@
 use crate::args::{DecideArguments, Globals};
 use crate::desk::unopened;
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::{answer, told};
 use serde_json::json;
 use std::io::{BufRead, Read as _};
 use std::sync::Arc;
@@ -136,13 +136,16 @@ async fn decide_lines(gate: &Opened) -> Result<Exit, Failure> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match decide(gate, &line).await {
-            Ok(decision) => answer(&decision)?,
+        let reply = match decide(gate, &line).await {
+            Ok(decision) => decision,
             Err(error) => {
                 bad += 1;
-                let message = error.to_string();
-                answer(&error_line(Some(number), "invalid_event", &message, EVENT_REMEDY))?;
+                error_line(Some(number), "invalid_event", &error.to_string(), EVENT_REMEDY)
             }
+        };
+        if !told(&reply)? {
+            // Nobody hears what would be decided any more, so nothing more is.
+            break;
         }
     }
     if bad == 0 {

@@ -109,8 +109,8 @@ fn shown_policy(loaded: &Loaded, layer: &LayerStatus, changed: bool) -> String {
     }
     let _ = writeln!(
         out,
-        "\nIt may refuse, ask, limit, mask, rewrite and end sessions. It may not allow, run or contact \
-         anything,\nand cannot switch off what other policies say. Its hooks:"
+        "\nIt may refuse, ask, answer, limit, mask and end sessions. It may not allow, rewrite, run or \
+         contact\nanything, and cannot switch off what other policies say. Its hooks:"
     );
     for hook in loaded.hooks().filter(|hook| hook.layer == LayerKind::Project) {
         let kinds = hook.on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

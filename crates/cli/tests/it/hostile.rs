@@ -57,6 +57,18 @@ fn a_policy_dropped_in_a_sub_folder_does_not_hide_the_projects_own() {
 }
 
 #[test]
+fn what_trust_says_a_project_may_do_is_what_it_may_do() {
+    let rig = Rig::new();
+    rig.write("project/tollgate.yaml", PROJECT);
+    let said = rig.run(&["trust", "--yes"]).expect(0).out;
+    assert!(said.contains("It may not allow, rewrite, run"), "{said}");
+    let rewriting = "version: 1\nhooks: [{ name: r, on: pre_tool, match: { tool: t }, rewrite: { a: { set: 1 } } }]\n";
+    rig.write("project/tollgate.yaml", rewriting);
+    let refused = rig.run(&["trust", "--yes"]).expect(2);
+    assert!(refused.err.contains("may not use the action `rewrite`"), "{}", refused.err);
+}
+
+#[test]
 fn a_link_in_the_place_of_a_projects_policy_is_ignored_and_cannot_be_trusted() {
     let rig = Rig::new();
     rig.write("elsewhere.yaml", PROJECT);

@@ -80,6 +80,28 @@ fn a_stream_follows_its_policy_and_keeps_the_last_good_one() {
 }
 
 #[test]
+fn a_stream_ends_when_nobody_reads_its_answers() {
+    let rig = Rig::new();
+    let policy = rig.path("user.yaml");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .args(["decide", "--jsonl", "--policy", policy.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    // It ends although more could come.
+    let mut input = child.stdin.take().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        // A pipe that is closed by then is what is waited for.
+        let _ = input.write_all(call("rm").as_bytes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_stream_follows_the_switches_of_its_state_folder() {
     let rig = Rig::new();
     rig.write("project/tollgate.yaml", PROJECT);

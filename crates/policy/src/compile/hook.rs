@@ -242,6 +242,11 @@ impl HookCompiler<'_> {
         report: &mut Report,
     ) -> Option<Arc<ConditionSnapshot>> {
         let (node, source) = node.and_then(|node| Some((node, node.as_str()?)))?;
+        if let Some(name) = self.vars.named_in(source) {
+            let message = format!("`${{{name}}}` is not filled in in a condition");
+            let found = Diagnostic::error("env", self.place(node.span), message);
+            report.push(found.with_remedy("use it in `match`, where it stands for its value"));
+        }
         match Condition::compile(source, &when_env(plan, &self.build.groups)) {
             Ok(condition) => Some(Arc::clone(condition.snapshot())),
             Err(error) => {

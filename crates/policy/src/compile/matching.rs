@@ -63,6 +63,12 @@ impl MatchContext<'_> {
         }
         let mut plan = MatchPlan::Always;
         for entry in node.entries().iter().filter(|entry| !entry.node.is_broken()) {
+            if matches!(entry.key.as_str(), "all" | "any") && entry.node.items().is_empty() {
+                let message = format!("`{}` lists no match", entry.key);
+                let found = self.error("never-matches", entry.node.span, message);
+                problems.push(found.with_remedy("list matches, or leave the key out"));
+                continue;
+            }
             let one = match entry.key.as_str() {
                 "all" => {
                     let all = self.list(&entry.node, quantifier, depth, problems);

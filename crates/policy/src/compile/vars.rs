@@ -78,6 +78,13 @@ impl Vars {
         })
     }
 
+    /// The first declared variable that a text says `${NAME}` of.
+    pub(crate) fn named_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let bodies = text.split("${").skip(1);
+        let mut names = bodies.filter_map(|body| body.split_once('}')).map(|(name, _)| name);
+        names.find(|name| self.is_declared(name))
+    }
+
     /// Fills a text in; in a glob, values stand for themselves.
     pub(crate) fn fill(&self, text: &str, is_glob: bool) -> Result<String, VarError> {
         let mut out = String::with_capacity(text.len());

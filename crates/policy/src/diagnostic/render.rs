@@ -5,7 +5,7 @@
 //! the caret, and secrets in it are taken out.
 
 use super::{Diagnostic, Report, Severity, Source};
-use crate::limits::EXCERPT_CHARS_MAX;
+use crate::limits::{DIAGNOSTICS_MAX, EXCERPT_CHARS_MAX};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tollgate_gate::text::shown;
@@ -28,6 +28,9 @@ impl Report {
             .collect();
         if !words.is_empty() {
             out.push_str(&words.join(", "));
+            if self.diagnostics.len() >= DIAGNOSTICS_MAX {
+                out.push_str("; there may be more, behind these");
+            }
             out.push('\n');
         }
         out

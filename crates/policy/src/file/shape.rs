@@ -160,6 +160,10 @@ impl Checker<'_> {
                     }
                 }
             }
+            (Want::ListOf(of @ Want::Word(_)), Value::List(items)) if items.is_empty() => {
+                let message = format!("`{name}` is an empty list");
+                self.error("type", node.span, message, format!("write {}", in_words(of)));
+            }
             (Want::ListOf(of), Value::List(items)) => {
                 for item in items {
                     self.value(item, of, name);
@@ -185,6 +189,8 @@ impl Checker<'_> {
 
     fn mismatch(&mut self, node: &Node, want: &Want, name: &str) {
         let found = match &node.value {
+            Value::Text(text) if text.is_empty() => "an empty text".to_owned(),
+            Value::List(items) if items.is_empty() => "an empty list".to_owned(),
             Value::Text(text) if text.chars().count() <= 40 => format!("`{text}`"),
             Value::Text(_)
             | Value::Null

@@ -26,7 +26,10 @@ pub(super) fn check(hook: &Made, report: &mut Report) {
             never.join("`, `")
         );
         let found = Diagnostic::error("never-matches", place, message);
-        report.push(found.with_remedy(format!("on: {}", suggestion(&possible))));
+        report.push(found.with_remedy(match possible.is_empty() {
+            true => "no kind of event has all of this at once: make several hooks".to_owned(),
+            false => format!("on: {}", suggestion(&possible)),
+        }));
     } else if !never.is_empty() {
         let message = format!("`{name}` can never match at `{}`", never.join("`, `"));
         let found = Diagnostic::warning("never-matches", hook.on, message);

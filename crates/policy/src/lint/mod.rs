@@ -12,6 +12,8 @@ use crate::compile::effects::Verb;
 use crate::compile::plan::{MatchPlan, SettingsPlan};
 use crate::compile::{Made, Unit};
 use crate::diagnostic::{Diagnostic, Report};
+use crate::file::shape::nearest;
+use std::collections::BTreeSet;
 use tollgate_gate::{EventKind, VoteKind};
 
 /// Looks at a compiled policy and reports what is odd.
@@ -29,9 +31,26 @@ pub(crate) fn lint(
             shell(hook, report);
         }
     }
+    locked(units, report);
     matches::declared(units, made, settings, report);
     beaten::check(made, report);
     secrets::check(units, report);
+}
+
+/// Names that a `locked:` list locks and no hook has: what was to be locked is not.
+fn locked(units: &[Unit], report: &mut Report) {
+    let hooks = units.iter().flat_map(|unit| &unit.raw.hooks);
+    let names: BTreeSet<&str> = hooks.map(|hook| &*hook.name.value).collect();
+    for unit in units {
+        for locked in unit.raw.locked.iter().filter(|l| !names.contains(&*l.value)) {
+            let message = format!("`locked` names no hook: there is no `{}`", locked.value);
+            let found = Diagnostic::warning("locked", unit.raw.place(locked.span), message);
+            report.push(found.with_remedy(match nearest(&locked.value, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "take it out, or write the hook".to_owned(),
+            }));
+        }
+    }
 }
 
 /// How a hook is run.

@@ -25,7 +25,10 @@ fn deny_says_code_and_reason_to_the_model_and_the_remedy_to_the_person_only() {
 #[test]
 fn a_hidden_tool_is_refused_as_an_unknown_one() {
     let rig = Rig::new([hook("hidden", EventKind::PreTool, "deny", r#"{"hide":true}"#)]);
-    assert_eq!(*code(&rig.call("t", "{}", not_run)), Code::UnknownTool);
+    let result = rig.call("t", "{}", not_run);
+    assert_eq!(*code(&result), Code::UnknownTool);
+    // Neither the hook's name nor the word policy tells that there is such a tool.
+    assert_eq!(message(&result), "unknown tool");
 }
 
 #[test]

@@ -40,6 +40,13 @@ fn every_problem_is_reported_with_its_line_caret_and_remedy() {
 }
 
 #[test]
+fn a_report_that_is_cut_says_so() {
+    let hooks = "  - { name: a, onn: pre_tool }\n".repeat(1_200);
+    let found = report(&format!("version: 1\nhooks:\n{hooks}"));
+    assert!(found.ends_with("1000 errors; there may be more, behind these\n"));
+}
+
+#[test]
 fn a_file_that_is_no_policy_is_never_quoted() {
     for text in [
         "password: hunter2\n",
