@@ -547,10 +547,11 @@ pub(super) fn refuse(decision: &mut Decision, event: &Event, finding: &Finding) 
         Verdict::Ask => Code::ApprovalRequired,
         Verdict::Allow | Verdict::Respond | Verdict::Deny | Verdict::Abort => Code::HookDenied,
     });
-    let message = match code {
-        // Whoever may not know of a tool is not told that it is the policy that says so.
-        Code::UnknownTool => Arc::clone(&refusal.reason),
-        _ => message_for_model(&refusal.reason, finding.hook.as_deref(), &event.id),
+    // Whoever may not know of a tool is not told that it is the policy that says so.
+    let message = if code == Code::UnknownTool {
+        Arc::clone(&refusal.reason)
+    } else {
+        message_for_model(&refusal.reason, finding.hook.as_deref(), &event.id)
     };
     let tool = event.payload.subject().unwrap_or_default().into();
     let failure = Failure { code: code.clone(), message, tool };
