@@ -1,5 +1,5 @@
 //! The full way of a call against the aims of the design (section 7, first row): a policy of 100 hooks
-//! from YAML of which 5 match, with one condition and one limit, every decision and outcome chained in
+//! from YAML of which 5 match, with one condition and one limit (of calls at once), every decision and outcome chained in
 //! a ledger in memory, records scrubbed, the machine's clock.
 //!
 //! `cargo bench -p tollgate --bench full_way`. Calls are timed one by one, in batches; p50 and p99 are
@@ -37,10 +37,10 @@ const MATCHING: &str = r#"
     match: { tool: pay }
     when: "args.amount < 1000 && args.to.endsWith('@acme.example') && 'ops' in user.groups"
     allow: {}
-  - name: pay-rate
+  - name: at-once
     on: pre_tool
     match: { tool: pay }
-    limit: { rate: 1000000000/min, per: session }
+    limit: { concurrency: 4, per: session }
   - name: cap
     on: pre_tool
     match: { tool: pay }
