@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Test(TestArguments),
     /// Say why an event is decided as it is: every hook, what kept it from matching, what it said
     Explain(ExplainArguments),
-    /// Write the narrowest exception that lets a refused call through, after showing and asking
+    /// Write the narrowest exception the language has for a refused call, after showing and asking
     Allow(AllowArguments),
     /// Replay captured events through a new policy and say what would change
     Backtest(BacktestArguments),

@@ -53,7 +53,11 @@ pub(crate) fn run(globals: &Globals, arguments: &AllowArguments) -> Result<Exit,
     let hook = work.exception(&loaded, &first)?.1;
     let mut target = Target::of(&work, arguments.into.as_deref(), &hook)?;
     let amended = work.amend(&target, loaded, first)?;
-    answer(&format!("{}{}", past.headline(), amended.diff))?;
+    answer(&format!(
+        "{}{}\nnote: the same call with further arguments would pass by it too\n",
+        past.headline(),
+        amended.diff
+    ))?;
     let question = format!("Write this into {}?", target.path.display());
     if !arguments.yes && !agreed(&question)? {
         answer("nothing was written\n")?;

@@ -66,9 +66,9 @@ impl Records {
     /// is none, as the agent's own trace says.
     pub(crate) fn executed(&self, session: &str, call_id: &str) -> Option<bool> {
         let of_call = |line: &&Json| is(line, "session", session) && is(line, "call_id", call_id);
-        let outcomes = self.ledger.iter().filter(|record| is(record, "kind", "outcome"));
-        let traced = self.traces.iter().filter(|line| is(line, "event", "tool_call"));
-        let said = outcomes.filter(of_call).next_back().or(traced.filter(of_call).next_back());
+        let mut outcomes = self.ledger.iter().filter(|record| is(record, "kind", "outcome"));
+        let mut traced = self.traces.iter().filter(|line| is(line, "event", "tool_call"));
+        let said = outcomes.rfind(of_call).or_else(|| traced.rfind(of_call));
         said.and_then(|line| line.get("executed")).and_then(Json::as_bool)
     }
 }

@@ -23,9 +23,10 @@ use record::{Log, Note, RecordingHandler, RecordingTest};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tollgate_gate::{
-    Decision, Event, EventKind, Gate, Hook, KindSet, ManualClock, Matcher, Mode, Rollout,
-    RolloutBy, Ruleset, Timestamp, VoteKind,
+    Clock, Decision, Event, EventKind, Gate, Hook, KindSet, ManualClock, Matcher, Mode, Rollout,
+    RolloutBy, Ruleset, Soon, Timestamp, VoteKind,
 };
 
 /// Why an event is decided as it is.
@@ -107,7 +108,7 @@ pub async fn explain(
     event: Event,
     now: Timestamp,
 ) -> Result<Explanation, ExplainError> {
-    let explainer = Explainer::new(loaded, Arc::new(ManualClock::new(now)))?;
+    let explainer = Explainer::new(loaded, Arc::new(Running::from(now)))?;
     let mut explanation = explainer.explain(event).await;
     let mut notes = vec!["counters, limits and labels are those of a fresh session".to_owned()];
     if loaded.settings.mode == Mode::Off {
@@ -115,6 +116,31 @@ pub async fn explain(
     }
     explanation.notes = notes;
     Ok(explanation)
+}
+
+/// A clock that runs on from a given moment, so that each hook's time can be told.
+struct Running {
+    start: Timestamp,
+    since: Instant,
+    /// Nothing is waited for here: what does not answer at once has overrun.
+    sleeps: ManualClock,
+}
+
+impl Running {
+    fn from(start: Timestamp) -> Running {
+        Running { start, since: Instant::now(), sleeps: ManualClock::new(start) }
+    }
+}
+
+impl Clock for Running {
+    fn now(&self) -> Timestamp {
+        let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Timestamp::from_nanos(self.start.nanos().saturating_add(nanos))
+    }
+
+    fn sleep(&self, time: Duration) -> Soon<'static, ()> {
+        self.sleeps.sleep(time)
+    }
 }
 
 /// A gate with a policy's hooks, each noting what happens to it. Its state lives on from event to event.
@@ -129,7 +155,7 @@ pub(crate) struct Explainer<'l> {
 impl<'l> Explainer<'l> {
     pub(crate) fn new(
         loaded: &'l Loaded,
-        clock: Arc<ManualClock>,
+        clock: Arc<dyn Clock>,
     ) -> Result<Explainer<'l>, ExplainError> {
         let fail = |error: &dyn std::fmt::Display| ExplainError(error.to_string());
         let log = Arc::new(Log::default());

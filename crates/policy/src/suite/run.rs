@@ -128,7 +128,7 @@ async fn say_why(
     failed: &mut [Vec<Difference>],
 ) -> Result<(), SuiteError> {
     let clock = Arc::new(ManualClock::new(case.at));
-    let explainer = Explainer::new(loaded, Arc::<ManualClock>::clone(&clock));
+    let explainer = Explainer::new(loaded, clock.clone());
     let explainer = explainer.map_err(|error| SuiteError(error.to_string()))?;
     for (step, differences) in case.steps.iter().zip(failed) {
         clock.advance(step.wait);
