@@ -59,9 +59,9 @@ pub(crate) enum CheckFormat {
 The event and the decision are those of `tollgate schema event` and `tollgate schema decision`, so a
 program in any language can ask. A before-event that goes through leaves the effect to the program,
 which then sends the after-event. With --jsonl, limits, labels, counters and ended sessions live on
-from line to line, and a changed policy is followed within about a second, switches too unless --policy names
-the files (not with --now): a
-policy that does not load leaves the last good one in force, and standard error says so.
+from line to line, and a changed policy is followed within about a second (not with --now): a policy
+that does not load leaves the last good one in force, and standard error says so. Switches are
+followed too, unless --policy names the files.
 
 With --policy only the named files count; without it, the policies that are in force here.
 Who acts is what the event claims: this command works offline. Nothing is recorded without --ledger.
