@@ -20,6 +20,14 @@ fn ended(hook: &str, place: Place) -> Diagnostic {
     Diagnostic::warning("exception", place, message).with_remedy("remove it")
 }
 
+/// Where each hook stands, by its name; empty where no file has exceptions.
+fn places(units: &[Unit], made: &[Made]) -> BTreeMap<String, usize> {
+    if units.iter().all(|unit| unit.raw.exceptions.is_empty()) {
+        return BTreeMap::new();
+    }
+    made.iter().zip(0..).map(|(made, at)| (made.plan.name.clone(), at)).collect()
+}
+
 /// Attaches the exceptions of all files to their hooks.
 pub(super) fn attach(
     units: &[Unit],
@@ -31,11 +39,7 @@ pub(super) fn attach(
 ) {
     let locked = Locked::of(units);
     let mut count = 0;
-    let by_name: BTreeMap<String, usize> = if units.iter().all(|u| u.raw.exceptions.is_empty()) {
-        BTreeMap::new()
-    } else {
-        made.iter().zip(0..).map(|(made, at)| (made.plan.name.clone(), at)).collect()
-    };
+    let by_name = places(units, made);
     for unit in units {
         for exception in &unit.raw.exceptions {
             let place = unit.raw.place(exception.hook.span);
