@@ -131,7 +131,7 @@ fn missing(kind: EventKind) -> &'static [&'static str] {
     }
 }
 
-/// The places of a value where something is masked; the first [`PLACES_MAX`].
+/// The places of a value where something is masked; at most so many as can be read.
 pub fn masked_places(value: &Json) -> Vec<String> {
     let mut out = Vec::new();
     walk(String::new(), value, &mut out);
