@@ -170,7 +170,9 @@ fn main() {
     let event = Event::new(Arc::clone(&session), payment.clone(), Timestamp::from_millis(0));
     let ruling = ready(gate.decide(event.clone()));
     assert_eq!(ruling.decision.verdict, Verdict::Allow);
-    assert_eq!(ruling.decision.votes.len(), 5, "five hooks match");
+    // The gate's own guard judges first, so the rewrite makes the judges look once more.
+    let first = ruling.decision.votes.iter().filter(|cast| !cast.judged_again);
+    assert_eq!(first.count(), 5, "five hooks match");
     drop(ruling);
 
     println!("| what | best batch | all calls | aim |\n|---|---|---|---|");
