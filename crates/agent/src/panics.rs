@@ -7,6 +7,7 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
+use tollgate_gate::panics::{self, Dropped};
 
 /// Makes a future and awaits it; gives the text of a panic on either way.
 pub(crate) async fn caught<T, F: Future<Output = T>>(
@@ -25,27 +26,6 @@ pub(crate) async fn caught<T, F: Future<Output = T>>(
     .await
 }
 
-/// Something that is not ours, of which not even the dropping may end the agent.
-struct Dropped<T>(Option<T>);
-
-impl<T> Drop for Dropped<T> {
-    fn drop(&mut self) {
-        let thing = self.0.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(thing))) {
-            // It panicked once when it was dropped; what it left is not tried again.
-            std::mem::forget(panic);
-        }
-    }
-}
-
 fn told(panic: Box<dyn Any + Send>) -> String {
-    let text = text_of(&*panic);
-    drop(Dropped(Some(panic)));
-    text
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a text".to_owned())
+    panics::told(panic).unwrap_or_else(|| "without a text".to_owned())
 }

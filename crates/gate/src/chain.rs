@@ -13,6 +13,7 @@ use crate::index::Candidates;
 use crate::kind::{EventKind, Phase};
 use crate::limits::{CLAIMS_MAX, LABELS_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use crate::matcher::Subject;
+use crate::panics::{Dropped, told};
 use crate::payload::Payload;
 use crate::ruleset::{Placed, Resolution, Ruleset};
 use crate::soon::Soon;
@@ -472,29 +473,6 @@ async fn in_time(
     .await
 }
 
-/// Something of a hook's, of which not even the dropping may take the gate with it.
-struct Dropped<T>(Option<T>);
-
-impl<T> Drop for Dropped<T> {
-    fn drop(&mut self) {
-        let thing = self.0.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(thing))) {
-            // It panicked once when it was dropped; what it left is not tried again.
-            std::mem::forget(panic);
-        }
-    }
-}
-
 fn panicked(panic: Box<dyn Any + Send>) -> Fault {
-    let text = panic_text(&*panic);
-    drop(Dropped(Some(panic)));
-    Fault::Panicked(text)
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".to_owned())
+    Fault::Panicked(told(panic).unwrap_or_else(|| "no message".to_owned()))
 }

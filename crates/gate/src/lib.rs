@@ -49,6 +49,7 @@ pub mod ledger;
 pub mod limits;
 pub mod matcher;
 pub mod metrics;
+pub mod panics;
 pub mod path;
 pub mod payload;
 pub mod permit;
