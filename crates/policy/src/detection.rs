@@ -1,6 +1,10 @@
 //! The detectors of `tollgate-detect` where a policy and the ledger need them: as redactors that
 //! `redact: { find: .. }` names, and as what scrubs records.
 
+mod sources;
+
+pub use sources::{MaskKeyError, MaskKeys, NameModels, NameModelsError, Sources};
+
 use crate::actions::{RedactError, Redacted, Redactor};
 use crate::compile::Redactors;
 use std::sync::{Arc, LazyLock};

@@ -4,6 +4,7 @@ use crate::compile::build::Ready;
 use crate::compile::effects::{EffectMemo, EffectSource, ToolFacts};
 use crate::compile::plan::{HookPlan, Plan};
 use crate::compile::{self, CompileContext, Compiled, Redactors, Unit};
+use crate::detection::Sources;
 use crate::diagnostic::{Diagnostic, Place, Report, Severity};
 use crate::layers::{
     self, Expanded, FileError, Layer, LayerKind, LayerState, LayerStatus, Opened, Origin, Trust,
@@ -35,6 +36,8 @@ pub struct LoadOptions<'o> {
     pub effects: Option<&'o EffectsOf>,
     /// What `redact: { find: .. }` can name beside the built-in redactors.
     pub redactors: &'o Redactors,
+    /// What detection needs from outside: models of names, the key of keyed masks.
+    pub sources: &'o Sources,
     /// What a person has trusted; `None`: nothing.
     pub trust: Option<&'o TrustStore>,
 }
@@ -43,7 +46,8 @@ impl<'o> LoadOptions<'o> {
     /// With an empty environment, declared effects, and nothing trusted.
     pub fn new(now: Timestamp) -> LoadOptions<'o> {
         static NONE: Redactors = Redactors::new();
-        LoadOptions { now, env: &|_| None, effects: None, redactors: &NONE, trust: None }
+        let sources = &Sources::NONE;
+        LoadOptions { now, env: &|_| None, effects: None, redactors: &NONE, sources, trust: None }
     }
 }
 
@@ -293,6 +297,7 @@ impl Loader {
             now: options.now,
             effects: options.effects,
             redactors: options.redactors,
+            sources: options.sources,
         };
         let compiled = compile::compile(&self.units, &context, &mut self.report);
         self.report.sort();
@@ -369,6 +374,7 @@ impl Loaded {
             effects: Arc::new(EffectMemo::new(effects)),
             groups: Arc::new(compile::groups(&plan.settings)),
             redactors: Arc::new(options.redactors.clone()),
+            sources: options.sources.clone(),
         };
         let ruleset = compile::ruleset(&plan, Vec::new(), &context, Name::clone(&digest))?;
         Ok(Loaded {

@@ -39,6 +39,7 @@ pub mod usage;
 pub use redact::{RedactError, Redacted, Redactor};
 pub use usage::{Meter, Prices};
 
+use crate::detection::Sources;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tollgate_gate::{Handler, Hook, Json, KindSet, Name, OnFailure, Roles};
@@ -75,6 +76,8 @@ pub struct ActionContext {
     pub kinds: KindSet,
     /// What `redact: { find: .. }` can name beside the built-in redactors.
     pub redactors: BTreeMap<Name, Arc<dyn Redactor>>,
+    /// What detection needs from outside: models of names, the key of keyed masks.
+    pub sources: Sources,
     /// When the patterns of the action are compiled.
     pub patterns: Patterns,
     /// Where `usage` counts.
@@ -99,6 +102,7 @@ impl ActionContext {
             hook: hook.into(),
             kinds: kinds.into(),
             redactors: BTreeMap::new(),
+            sources: Sources::NONE,
             patterns: Patterns::AtLoad,
             meter: Arc::default(),
         }

@@ -10,6 +10,7 @@ use super::effects::{EffectMemo, EffectTest, Question, UnknownTest};
 use super::paths::PathGlobs;
 use super::plan::{ExceptionPlan, Field, HookPlan, MatchPlan};
 use crate::actions::{self, ActionContext, Patterns as PatternTime};
+use crate::detection::Sources;
 use crate::when::{Condition, Groups, WhenEnv};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub(crate) struct BuildContext {
     pub(crate) effects: Arc<EffectMemo>,
     pub(crate) groups: Arc<Groups>,
     pub(crate) redactors: Arc<Redactors>,
+    pub(crate) sources: Sources,
 }
 
 /// The handler that compiling has already made of a hook.
@@ -105,7 +107,7 @@ pub(crate) fn parts(
         let test = Matcher::Test(Arc::new(Condition::from_snapshot(Arc::clone(snapshot), groups)));
         matcher = matcher.and(if negated { Matcher::Not(Box::new(test)) } else { test });
     }
-    let handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan, &context.redactors)));
+    let handler = ready.unwrap_or_else(|| Arc::new(LazyAction::new(plan, context)));
     let exceptions = Exceptions::new(&plan.exceptions, context).map_err(wrong)?;
     Ok(Parts { matcher, handler, exceptions: Arc::new(exceptions) })
 }
@@ -179,13 +181,15 @@ pub(crate) fn when_env(plan: &HookPlan, groups: &Arc<Groups>) -> WhenEnv {
 struct LazyAction {
     plan: Arc<HookPlan>,
     redactors: Arc<Redactors>,
+    sources: Sources,
     compiled: OnceLock<Result<Arc<dyn Handler>, String>>,
 }
 
 impl LazyAction {
-    fn new(plan: &Arc<HookPlan>, redactors: &Arc<Redactors>) -> LazyAction {
-        let (plan, redactors) = (Arc::clone(plan), Arc::clone(redactors));
-        LazyAction { plan, redactors, compiled: OnceLock::new() }
+    fn new(plan: &Arc<HookPlan>, context: &BuildContext) -> LazyAction {
+        let (plan, redactors) = (Arc::clone(plan), Arc::clone(&context.redactors));
+        let sources = context.sources.clone();
+        LazyAction { plan, redactors, sources, compiled: OnceLock::new() }
     }
 
     fn compile(&self) -> Result<Arc<dyn Handler>, String> {
@@ -196,6 +200,7 @@ impl LazyAction {
         let kinds = KindSet::of(plan.kinds.iter().copied());
         let mut context = ActionContext::new(plan.name.as_str(), kinds);
         context.redactors.clone_from(&self.redactors);
+        context.sources.clone_from(&self.sources);
         context.patterns = PatternTime::AtFirstUse;
         (spec.compile)(&value, &context).map_err(|error| error.to_string())
     }

@@ -183,6 +183,7 @@ impl HookCompiler<'_> {
         let kinds = tollgate_gate::KindSet::of(kinds);
         let mut context = ActionContext::new(Name::clone(&raw.name.value), kinds);
         context.redactors.clone_from(&self.build.redactors);
+        context.sources.clone_from(&self.build.sources);
         match (spec.compile)(value, &context) {
             Ok(handler) => Some(handler),
             Err(error) => {

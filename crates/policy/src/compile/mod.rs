@@ -19,6 +19,7 @@ use crate::compile::build::{BuildContext, Ready};
 use crate::compile::effects::{DeclaredEffects, EffectMemo, EffectSource, ToolFacts};
 use crate::compile::plan::{HookPlan, MatchPlan, Plan, SettingsPlan};
 use crate::compile::vars::Vars;
+use crate::detection::Sources;
 use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::{RawHook, RawPolicy};
 use crate::layers::LayerKind;
@@ -56,6 +57,7 @@ pub(crate) struct CompileContext<'c> {
     pub(crate) now: Timestamp,
     pub(crate) effects: Option<&'c EffectsOf>,
     pub(crate) redactors: &'c Redactors,
+    pub(crate) sources: &'c Sources,
 }
 
 /// What `redact: { find: .. }` can name beside the built-in redactors.
@@ -99,6 +101,7 @@ pub(crate) fn compile(
         effects: Arc::new(EffectMemo::new(effects)),
         groups: Arc::new(groups(&settings)),
         redactors: Arc::new(context.redactors.clone()),
+        sources: context.sources.clone(),
     };
     let hooks = assemble(units, report);
     let mut made: Vec<Made> = hooks
