@@ -1,0 +1,3 @@
+//! Tests of the hosts' wire formats, from outside.
+
+mod facts;
