@@ -114,6 +114,29 @@ impl StreamRedactor {
         out
     }
 
+    /// Lets go what is held back, without an end of the stream: for a writer that waits for an answer.
+    /// What was let go stays known as context of what follows; a datum that is cut here is not seen.
+    /// Lines of JSON stay held until they end.
+    pub fn flush(&mut self) -> Released {
+        let mut out = Released::default();
+        if self.format == StreamFormat::Text {
+            let pending = std::mem::take(&mut self.pending);
+            let complete = complete_len(&pending);
+            let (now, later) = pending.split_at(complete);
+            let folded = Folded::of_bytes(now);
+            self.release(now, &folded, folded.text().len(), &mut out);
+            self.pending = later.to_vec();
+            self.seen = 0;
+        }
+        out
+    }
+
+    /// Whether what is held back ends with a blank, as a question does that waits for its answer.
+    #[must_use]
+    pub fn held_ends_blank(&self) -> bool {
+        self.pending.last().is_some_and(u8::is_ascii_whitespace)
+    }
+
     /// How many bytes are held back.
     #[must_use]
     pub fn held_bytes(&self) -> usize {

@@ -5,10 +5,12 @@ mod sources;
 
 pub use sources::{MaskKeyError, MaskKeys, NameModels, NameModelsError, Sources};
 
-use crate::actions::{RedactError, Redacted, Redactor};
+use crate::actions::{RedactError, RedactStream, Redacted, Redactor};
 use crate::compile::Redactors;
 use std::sync::{Arc, LazyLock};
-use tollgate_detect::{Category, Context, Detector, Kind, Mask};
+use tollgate_detect::{
+    Category, Context, Detector, Kind, Mask, Released, StreamFormat, StreamRedactor,
+};
 use tollgate_gate::{BasicScrub, Name, Scrub};
 
 /// The redactors that a policy can name: `secrets`, `pii`, `names`, and each kind of datum by itself
@@ -65,6 +67,49 @@ impl Redactor for Detecting {
 
     fn describe(&self) -> String {
         format!("detect {}", self.name)
+    }
+
+    fn stream(&self) -> Result<Option<Box<dyn RedactStream>>, RedactError> {
+        let redactor = self.redactor.as_ref().map_err(|cause| RedactError {
+            redactor: Name::clone(&self.name),
+            cause: cause.clone(),
+        })?;
+        let stream = redactor.stream(StreamFormat::Text, &Context::default());
+        Ok(Some(Box::new(DetectStream { name: Name::clone(&self.name), stream })))
+    }
+}
+
+/// The detector's own windows over a stream.
+struct DetectStream {
+    name: Name,
+    stream: StreamRedactor,
+}
+
+impl DetectStream {
+    fn checked(&self, released: Released) -> Result<Vec<u8>, RedactError> {
+        match released.incomplete {
+            None => Ok(released.bytes),
+            Some(cause) => {
+                let redactor = Name::clone(&self.name);
+                Err(RedactError { redactor, cause: cause.to_string() })
+            }
+        }
+    }
+}
+
+impl RedactStream for DetectStream {
+    fn push(&mut self, piece: &[u8]) -> Result<Vec<u8>, RedactError> {
+        let released = self.stream.push(piece);
+        self.checked(released)
+    }
+
+    fn flush(&mut self) -> Result<Vec<u8>, RedactError> {
+        let released = self.stream.flush();
+        self.checked(released)
+    }
+
+    fn holds_question(&self) -> bool {
+        self.stream.held_ends_blank()
     }
 }
 

@@ -22,6 +22,7 @@ pub mod load;
 pub mod private;
 pub mod replay;
 pub mod snapshot;
+pub mod stream;
 pub mod suite;
 pub mod when;
 

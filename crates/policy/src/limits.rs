@@ -33,6 +33,9 @@ pub const SNAPSHOT_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const TRUST_BYTES_MAX: usize = 1024 * 1024;
 /// Most calls whose effects are remembered between the hooks of one decision.
 pub const EFFECTS_KEPT_MAX: usize = 8;
+/// Longest line that a redactor of lines is given whole while a command runs, in bytes; a longer one is
+/// given in pieces.
+pub const STREAM_LINE_BYTES_MAX: usize = 64 * 1024;
 /// Most examples that a backtest keeps for each hook and kind of change.
 pub const EXAMPLES_MAX: usize = 3;
 /// Most places of a payload that an example of a backtest names.

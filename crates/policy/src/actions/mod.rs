@@ -36,7 +36,8 @@ mod respond;
 mod rewrite;
 pub mod usage;
 
-pub use redact::{RedactError, Redacted, Redactor};
+pub(crate) use redact::redactors_of;
+pub use redact::{RedactError, RedactStream, Redacted, Redactor};
 pub use usage::{Meter, Prices};
 
 use crate::detection::Sources;

@@ -60,6 +60,30 @@ pub trait Redactor: Send + Sync {
 
     /// The redactor in words, with all that makes it differ from others.
     fn describe(&self) -> String;
+
+    /// The same for a text that arrives in pieces; `None`: it is given whole lines.
+    fn stream(&self) -> Result<Option<Box<dyn RedactStream>>, RedactError> {
+        Ok(None)
+    }
+}
+
+/// Redacts a text that arrives in pieces, holding back what is not yet complete. Bytes that are no
+/// text stay as they are.
+pub trait RedactStream: Send {
+    /// Takes the next piece; what may go on.
+    ///
+    /// # Errors
+    /// As [`Redactor::redact`]. Nothing may go on after that.
+    fn push(&mut self, piece: &[u8]) -> Result<Vec<u8>, RedactError>;
+
+    /// What was held back, at an end or where one has to be made.
+    ///
+    /// # Errors
+    /// As [`RedactStream::push`].
+    fn flush(&mut self) -> Result<Vec<u8>, RedactError>;
+
+    /// Whether something is held back that ends with a blank, as a question does that waits.
+    fn holds_question(&self) -> bool;
 }
 
 /// A text without what must not pass.
@@ -115,6 +139,15 @@ struct Redact {
 }
 
 fn compile(value: &Json, context: &ActionContext) -> Result<Arc<dyn Handler>, ActionError> {
+    let (redactors, brought) = redactors_of(value, context)?;
+    Ok(handler_with(SPEC.name, value, &brought, Redact { redactors }))
+}
+
+/// What the action's value names, in order, and what of it the program brought, in words.
+pub(crate) fn redactors_of(
+    value: &Json,
+    context: &ActionContext,
+) -> Result<(Vec<Arc<dyn Redactor>>, String), ActionError> {
     let Json::Object(_) = value else {
         let message = format!("expected an object, found {}", kind_of(value));
         return Err(ActionError::at("", message).remedy("`redact: { find: [mobile, email] }`"));
@@ -146,7 +179,7 @@ fn compile(value: &Json, context: &ActionContext) -> Result<Arc<dyn Handler>, Ac
         let pattern = MaskedPattern::of(config, mask, context);
         redactors.push(Arc::new(pattern.map_err(|e| e.under(&format!("patterns.{at}")))?));
     }
-    Ok(handler_with(SPEC.name, value, &brought, Redact { redactors }))
+    Ok((redactors, brought))
 }
 
 /// The redactor of this name: of the program, or built in.
