@@ -8,7 +8,9 @@ mod args;
 mod commands;
 mod demo;
 mod desk;
+mod exec;
 mod exit;
+mod hosting;
 mod output;
 mod past;
 
@@ -50,6 +52,10 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Explain(arguments) => commands::explain::run(globals, &arguments),
         Command::Allow(arguments) => commands::allow::run(globals, &arguments),
         Command::Backtest(arguments) => commands::backtest::run(globals, &arguments),
+        Command::Install(arguments) => hosting::install::run(globals, &arguments),
+        Command::Uninstall(arguments) => hosting::uninstall::run(globals, &arguments),
+        Command::Doctor(arguments) => hosting::doctor::run(globals, &arguments),
+        Command::Exec(arguments) => exec::run(globals, &arguments),
         Command::Status(arguments) => commands::status::run(globals, &arguments),
         Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
         Command::Pause(arguments) => commands::pause::run(globals, &arguments),

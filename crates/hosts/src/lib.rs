@@ -7,7 +7,10 @@
 //! Refused: rules. Whether a call may run is the gate's business; this crate only translates, and what a
 //! host cannot express becomes the stricter thing that it can.
 
+pub mod canned;
 pub mod facts;
+pub mod settings;
+pub mod wrap;
 
 mod claude_code;
 mod codex;

@@ -12,7 +12,7 @@ use crate::compile::plan::{Field, HookPlan, MatchPlan};
 use crate::limits::STREAM_LINE_BYTES_MAX;
 use crate::load::Loaded;
 use std::sync::Arc;
-use tollgate_gate::{EventKind, Json, KindSet, Name, Patterns};
+use tollgate_gate::{EventKind, Json, KindSet, Patterns};
 
 /// Where a text comes from.
 #[derive(Debug, Clone, Copy, Default)]

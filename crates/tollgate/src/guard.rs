@@ -1,10 +1,11 @@
 //! The gate guards itself (law 13): a hook of its own refuses calls that would write or delete
-//! Tollgate's policies, switches, ledger, state or binary, or run its answering and switching
-//! commands, as far as the effects of a call are known.
+//! Tollgate's policies, switches, ledger, state or binary, or the settings in which its hosts' hooks stand,
+//! or run its answering and switching commands, as far as the effects of a call are known.
 //!
 //! It holds under every policy and in mode `dry_run`; only mode `off`, which a managed or user policy
 //! sets, lifts it. What it cannot see: a tool whose arguments no policy declares and no adapter reads.
 
+use crate::host_files;
 use crate::knowledge;
 use crate::places::Places;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,8 @@ use tollgate_policy::{AnalysedEffects, LayerStatus, ToolFacts};
 pub const GUARD: &str = "tollgate-guards-itself";
 
 /// The commands that answer for a person or switch something.
-const COMMANDS: [&str; 6] = ["allow", "hooks disable", "hooks enable", "init", "pause", "trust"];
+const COMMANDS: [&str; 8] =
+    ["allow", "hooks disable", "hooks enable", "init", "install", "pause", "trust", "uninstall"];
 
 /// Where Tollgate is, as far as this process knows.
 #[derive(Debug, Default)]
@@ -42,6 +44,7 @@ impl Whereabouts {
         self.paths.extend(places.user_policies().unwrap_or_default());
         self.paths.extend(places.project_policies());
         self.paths.extend(places.state());
+        self.paths.extend(host_files::all(places));
     }
 
     pub(crate) fn folder(&mut self, folder: &Path) {

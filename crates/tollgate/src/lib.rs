@@ -6,11 +6,13 @@
 //! Without a policy or hooks it refuses to open: a gate that nobody told anything would only look
 //! like one.
 
+pub mod installs;
 pub mod places;
 pub mod switches;
 pub mod watch;
 
 mod guard;
+mod host_files;
 mod knowledge;
 mod open;
 

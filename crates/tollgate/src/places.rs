@@ -154,6 +154,11 @@ impl Places {
         self
     }
 
+    /// The user's home folder, where there is one.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
     fn in_home(&self, below: &str) -> Result<PathBuf, PlacesError> {
         let uid = geteuid().as_raw();
         self.home.as_ref().map(|home| home.join(below)).ok_or(PlacesError::NoHome { uid })

@@ -1,9 +1,13 @@
 //! The arguments, as they are typed. What they mean is each command's business.
 
+mod exec;
+mod hosting;
 mod policy;
 mod replay;
 mod switch;
 
+pub(crate) use exec::ExecArguments;
+pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
@@ -70,6 +74,14 @@ pub(crate) enum Command {
     Allow(AllowArguments),
     /// Replay captured events through a new policy and say what would change
     Backtest(BacktestArguments),
+    /// Put Tollgate in front of an agent program: its hooks into the program's settings
+    Install(InstallArguments),
+    /// Take the hooks out of an agent program's settings again
+    Uninstall(UninstallArguments),
+    /// Say whether agent programs really pass the gate, and what keeps them from it
+    Doctor(DoctorArguments),
+    /// Mask what a command prints while it runs: the filter of wrapped commands
+    Exec(ExecArguments),
     /// Say which policies are in force, and what is off, dry, disabled or paused
     Status(StatusArguments),
     /// List hooks, disable one for a while, enable it again

@@ -69,7 +69,7 @@ next:
       tollgate decide
 ";
 
-fn text(preset: Preset) -> &'static str {
+pub(crate) fn text(preset: Preset) -> &'static str {
     match preset {
         Preset::ObserveOnly => include_str!("../../../../policies/observe-only.yaml"),
         Preset::SupportDesk => include_str!("../../../../policies/support-desk.yaml"),

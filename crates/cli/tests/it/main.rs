@@ -12,6 +12,7 @@ mod backtesting;
 mod checking;
 mod deciding;
 mod demo;
+mod exec;
 mod explaining;
 mod hostile;
 mod presets;

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
+/// The binary.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tollgate");
+
 /// A user's policy with a locked hook and one that is not.
 pub(crate) const USER: &str = r#"
 version: 1
@@ -135,7 +138,7 @@ impl Rig {
 
 /// Runs the binary in a folder.
 pub(crate) fn run(folder: &Path, arguments: &[&str], input: &str, env: &[(&str, &str)]) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+    let mut child = Command::new(BINARY)
         .args(arguments)
         .current_dir(folder)
         .envs(env.iter().copied())

@@ -1,0 +1,90 @@
+//! The command that stands at a hook in a host's settings.
+
+use super::Known;
+use crate::args::Globals;
+use crate::desk::{Desk, misplaced};
+use crate::exit::Failure;
+use std::path::{Path, PathBuf};
+use tollgate_hosts::EventFacts;
+use tollgate_hosts::settings::{Scope, stops_a_call};
+
+/// What a project's hooks say where `tollgate` is missing. It must not hold a single quote.
+const MISSING: &str = "this project is governed by Tollgate, and there is no `tollgate` in the path: \
+                       get it from https://github.com/tollgate/tollgate, then run `tollgate trust` here";
+
+/// How the hooks of an install call Tollgate.
+#[derive(Debug)]
+pub(super) enum Calling {
+    /// This binary, and these flags.
+    Pinned { program: PathBuf, flags: Vec<String> },
+    /// Whatever `tollgate` is in the path.
+    Portable,
+}
+
+impl Calling {
+    /// For an install into these settings.
+    pub(super) fn new(globals: &Globals, desk: &Desk, scope: Scope) -> Result<Calling, Failure> {
+        if scope == Scope::Project {
+            if globals.policy.is_empty() && globals.state.is_none() {
+                return Ok(Calling::Portable);
+            }
+            return Err(Failure::usage(
+                "a project's hooks name no policy and no folder: they hold for all its people",
+                "leave --policy and --state out; the project's policy is its `tollgate.yaml`",
+            ));
+        }
+        let program = std::env::current_exe().and_then(|path| path.canonicalize());
+        let program = program.map_err(Failure::internal)?;
+        let mut flags = Vec::new();
+        let named = !globals.policy.is_empty();
+        if scope == Scope::User || named {
+            for policy in desk.places.user_policies().map_err(|error| misplaced(&error))? {
+                flags.extend(["--policy".to_owned(), absolute(&policy)?]);
+            }
+        }
+        if let Some(state) = &globals.state {
+            flags.extend(["--state".to_owned(), absolute(state)?]);
+        }
+        Ok(Calling::Pinned { program, flags })
+    }
+
+    /// The command at an event.
+    pub(super) fn at(&self, known: Known, event: &EventFacts) -> String {
+        let host = known.facts.name;
+        match self {
+            Calling::Pinned { program, flags } => {
+                let mut command = format!("{} hook {host}", word(&program.display().to_string()));
+                for flag in flags {
+                    command.push(' ');
+                    command.push_str(&word(flag));
+                }
+                command
+            }
+            // Exit code 2 refuses a call. At other events it would say something else (do not stop, try
+            // again), and nothing can have run without the binary.
+            Calling::Portable if stops_a_call(event) => format!(
+                "sh -c 'command -v tollgate >/dev/null 2>&1 || {{ printf \"%s\\n\" \"{}\" >&2; exit 2; }}; \
+                 exec tollgate hook {host}'",
+                MISSING.replace('`', "\\`")
+            ),
+            Calling::Portable => format!(
+                "sh -c 'command -v tollgate >/dev/null 2>&1 || exit 0; exec tollgate hook {host}'"
+            ),
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let path = std::path::absolute(path).map_err(Failure::internal)?;
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::usage(format!("`{}` is no text", path.display()), "rename it"))
+}
+
+/// A word as a shell reads it back.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

@@ -1,0 +1,436 @@
+//! What the doctor finds, each with a remedy: of the policy and the ledger, and of each host.
+
+use super::doctor::{Case, program_of};
+use super::self_test::{Proof, SESSION};
+use super::{Known, home};
+use crate::desk::Desk;
+use crate::past;
+use serde_json::{Value, json};
+use std::fmt::Display;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+use tollgate::gate::{Json, Mode, Timestamp};
+use tollgate::places::why_ignored;
+use tollgate::policy::{LayerState, Loaded};
+use tollgate::store::verify::{Trust, verify};
+use tollgate::{PlacesLoadError, Switches};
+use tollgate_hosts::settings::{Hook, Standing};
+
+/// Most files of a host that are looked at for whether it was used.
+const TRACES_MAX: usize = 5_000;
+/// Deepest folder of them.
+const TRACES_DEPTH_MAX: usize = 5;
+
+/// How grave a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grave {
+    /// A call may pass the gate by, or none gets through.
+    Wrong,
+    /// To be known.
+    Note,
+}
+
+/// A finding.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) host: Option<&'static str>,
+    pub(super) code: &'static str,
+    pub(super) grave: Grave,
+    pub(super) what: String,
+    pub(super) remedy: String,
+}
+
+impl Finding {
+    pub(super) fn wrong(
+        host: Option<&'static str>,
+        code: &'static str,
+        what: impl Display,
+        remedy: impl Display,
+    ) -> Finding {
+        let (what, remedy) = (what.to_string(), remedy.to_string());
+        Finding { host, code, grave: Grave::Wrong, what, remedy }
+    }
+
+    fn note(
+        host: Option<&'static str>,
+        code: &'static str,
+        what: impl Display,
+        remedy: impl Display,
+    ) -> Finding {
+        Finding { grave: Grave::Note, ..Finding::wrong(host, code, what, remedy) }
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        let grave = if self.grave == Grave::Wrong { "wrong" } else { "note" };
+        json!({
+            "host": self.host, "code": self.code, "severity": grave,
+            "what": self.what, "remedy": self.remedy,
+        })
+    }
+}
+
+/// What concerns every host: the policy in force and the ledger.
+pub(super) fn common(desk: &Desk, cases: &[Case]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    match desk.places.load(desk.now()) {
+        Ok(loaded) => {
+            found.extend(of_policy(desk, &loaded));
+            found.extend(of_ledger(desk, &loaded));
+        }
+        Err(PlacesLoadError::Policy(failure)) => found.push(Finding::wrong(
+            None,
+            "policy-broken",
+            failure.to_string().lines().next().unwrap_or("the policy does not load"),
+            "`tollgate check` says all of it; until then every call is refused",
+        )),
+        Err(error) => found.push(Finding::wrong(None, "policy-unusable", error, "mend the file")),
+    }
+    found.extend(doubled(cases));
+    found
+}
+
+fn of_policy(desk: &Desk, loaded: &Loaded) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for layer in loaded.layers.iter().filter(|layer| layer.state != LayerState::InForce) {
+        let path = layer.path.display();
+        found.push(Finding::wrong(
+            None,
+            "project-untrusted",
+            format!("the {} policy `{path}` is ignored: {}", layer.kind, why_ignored(layer.state)),
+            format!("look at it, then: tollgate trust {path}"),
+        ));
+    }
+    match loaded.settings.mode {
+        Mode::Enforce => {}
+        Mode::Off => found.push(Finding::wrong(
+            None,
+            "mode-off",
+            "the policy's mode is off: everything passes untouched and unrecorded",
+            "write `mode: enforce` into the policy",
+        )),
+        Mode::DryRun => found.push(Finding::note(
+            None,
+            "mode-dry-run",
+            "the policy's mode is dry_run: it refuses nothing but what would change Tollgate itself",
+            "write `mode: enforce` into the policy when you have seen enough",
+        )),
+    }
+    let acts = loaded.hooks().filter(|hook| hook.enabled && !hook.dry_run).count();
+    if acts == 0 && loaded.settings.mode == Mode::Enforce {
+        found.push(Finding::note(
+            None,
+            "only-watches",
+            "every hook of the policy is dry or off: it refuses nothing",
+            "`tollgate hooks list` shows them; take `dry_run` out where you agree",
+        ));
+    }
+    let state = desk.places.state().ok();
+    match state.map(|state| Switches::read(&state)) {
+        Some(Ok(switches)) if switches.paused(desk.now()).is_some() => found.push(Finding::note(
+            None,
+            "paused",
+            "the gate is paused: hooks only watch",
+            "`tollgate pause --resume` ends it",
+        )),
+        Some(Err(error)) => {
+            found.push(Finding::wrong(None, "switches-unreadable", error, "take the file away"));
+        }
+        Some(Ok(_)) | None => {}
+    }
+    found
+}
+
+fn of_ledger(desk: &Desk, loaded: &Loaded) -> Option<Finding> {
+    let folder = desk.places.ledger(loaded.settings.audit_store.as_deref()).ok()??;
+    if !folder.is_dir() {
+        return None;
+    }
+    let broken = |what: String| {
+        let remedy = format!(
+            "keep a copy of `{}`, then move it away: a new ledger is begun, and the gap is yours to explain",
+            folder.display()
+        );
+        Some(Finding::wrong(None, "ledger-broken", what, remedy))
+    };
+    match verify(&folder, &Trust::default()) {
+        Err(error) => broken(error.to_string()),
+        Ok(done) => {
+            let first = done.findings.first()?;
+            let count = done.findings.len();
+            broken(format!("the ledger does not hold together ({count} findings): {first}"))
+        }
+    }
+}
+
+/// Hosts that run the hooks in another's settings as well as their own.
+fn doubled(cases: &[Case]) -> Vec<Finding> {
+    let installed =
+        |host: &str| cases.iter().any(|case| case.known.facts.name == host && case.is_installed());
+    let readers = cases.iter().map(|case| case.known.facts).filter(|facts| {
+        matches!(facts.name, "copilot" | "cursor")
+            && installed(facts.name)
+            && installed("claude-code")
+    });
+    readers
+        .map(|facts| {
+            Finding::wrong(
+                Some(facts.name),
+                "doubled",
+                format!(
+                    "{} also runs the hooks in Claude Code's settings, where Tollgate stands too: each \
+                     call would be judged and counted twice",
+                    facts.title
+                ),
+                format!("leave one: `tollgate uninstall {}`", facts.name),
+            )
+        })
+        .collect()
+}
+
+/// What concerns one host.
+pub(super) fn of_host(desk: &Desk, case: &Case) -> Vec<Finding> {
+    let mut found = of_settings(case);
+    found.extend(of_hooks(case));
+    for (command, proof) in &case.proofs {
+        found.extend(of_program(case.known, command));
+        if let Proof::Open { what } = proof {
+            found.push(Finding::wrong(
+                Some(case.known.facts.name),
+                "self-test-failed",
+                format!("a call that must be refused would have run; the hook answered: {what}"),
+                "run the command by hand and see what it says; `tollgate install` writes it anew",
+            ));
+        }
+    }
+    if case.is_installed() {
+        found.extend(of_calls(desk, case));
+        found.extend(of_version(case.known));
+    }
+    found
+}
+
+fn of_settings(case: &Case) -> Vec<Finding> {
+    let (name, mut found) = (case.known.facts.name, Vec::new());
+    for settings in &case.settings {
+        let path = settings.path.display();
+        match &settings.standing {
+            Err(error) => found.push(Finding::wrong(
+                Some(name),
+                "settings-broken",
+                format!("`{path}`: {error}"),
+                "mend it: the host reads no hook out of it",
+            )),
+            Ok(standing) if standing.all_off => found.push(Finding::wrong(
+                Some(name),
+                "hooks-off",
+                format!("a switch in `{path}` turns all hooks off"),
+                "take the switch out",
+            )),
+            Ok(_) => {}
+        }
+        for what in loose(&settings.path) {
+            found.push(Finding::wrong(
+                Some(name),
+                "settings-writable",
+                format!("{what}: others could take the hooks out"),
+                format!("chmod go-w {path}"),
+            ));
+        }
+    }
+    let holding = case.standings().filter(|(_, standing)| !standing.ours.is_empty());
+    let holding: Vec<String> = holding.map(|(at, _)| at.path.display().to_string()).collect();
+    if holding.len() > 1 {
+        found.push(Finding::wrong(
+            Some(name),
+            "twice",
+            format!("the hooks stand in several settings: {}", holding.join(", ")),
+            "take them out of all but one with `tollgate uninstall --scope ...`: each call is counted twice",
+        ));
+    }
+    if holding.is_empty() {
+        found.push(Finding::wrong(
+            Some(name),
+            "not-installed",
+            "no hook of Tollgate stands in its settings",
+            format!("tollgate install {name}"),
+        ));
+    }
+    found
+}
+
+/// Hooks that are missing, weakened, or have others beside them.
+fn of_hooks(case: &Case) -> Vec<Finding> {
+    let (facts, mut found) = (case.known.facts, Vec::new());
+    let all: Vec<&Standing> = case.standings().map(|(_, standing)| standing).collect();
+    let ours: Vec<&Hook> = all.iter().flat_map(|standing| &standing.ours).collect();
+    if ours.is_empty() {
+        return found;
+    }
+    let again = format!("tollgate install {}", facts.name);
+    let wanted = facts.events.iter().filter(|event| event.is_wanted());
+    let missing = wanted.filter(|event| ours.iter().all(|hook| hook.event != event.name));
+    let missing: Vec<&str> = missing.map(|event| event.name).collect();
+    if !missing.is_empty() {
+        let what = format!("no hook of Tollgate at {}", missing.join(", "));
+        found.push(Finding::wrong(Some(facts.name), "events-missing", what, &again));
+    }
+    let weak = ours.iter().filter(|hook| {
+        (case.known.form.has_closed_switch() && !hook.closed)
+            || hook.matcher.as_deref().is_some_and(|matcher| !matcher.is_empty() && matcher != "*")
+    });
+    let mut weak: Vec<&str> = weak.map(|hook| hook.event.as_str()).collect();
+    weak.dedup();
+    if !weak.is_empty() {
+        let what = format!(
+            "the hooks at {} do not refuse when they fail, or are for some tools only",
+            weak.join(", ")
+        );
+        found.push(Finding::wrong(Some(facts.name), "weakened", what, &again));
+    }
+    let ours_at = |event: &str| ours.iter().any(|hook| hook.event == event);
+    let others = all.iter().flat_map(|standing| &standing.others);
+    for other in others.filter(|other| ours_at(&other.event)) {
+        found.push(Finding::note(
+            Some(facts.name),
+            "other-hook",
+            format!("another hook stands at {}: {}", other.event, other.command),
+            "if it rewrites calls or results, whoever finishes last wins, and a masked result may come \
+             back unmasked: let Tollgate be the only one that rewrites",
+        ));
+    }
+    found
+}
+
+fn of_program(known: Known, command: &str) -> Option<Finding> {
+    let program = program_of(command)?;
+    let shown = program.display();
+    let again = format!("tollgate install {}", known.facts.name);
+    let host = Some(known.facts.name);
+    let Ok(metadata) = fs::metadata(&program) else {
+        let what = format!("the hooks call `{shown}`, and there is no such program");
+        return Some(Finding::wrong(host, "binary-missing", what, again));
+    };
+    if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
+        let what = format!("the hooks call `{shown}`, which cannot be run");
+        return Some(Finding::wrong(host, "binary-unusable", what, again));
+    }
+    if let Some(what) = loose(&program).into_iter().next() {
+        let remedy = format!("chmod go-w {shown}");
+        return Some(Finding::wrong(host, "binary-writable", what, remedy));
+    }
+    let own = std::env::current_exe().and_then(|own| own.canonicalize()).ok();
+    if own.is_some() && own != program.canonicalize().ok() {
+        let what = format!("the hooks call `{shown}`, and this is another `tollgate`");
+        return Some(Finding::note(host, "binary-other", what, again));
+    }
+    None
+}
+
+/// What of a file and its folder others than its owner could write to.
+fn loose(path: &Path) -> Vec<String> {
+    let folder = path.parent().map(Path::to_owned);
+    let writable = |metadata: &Metadata| {
+        // A sticky folder lets others add, not exchange.
+        metadata.mode() & 0o002 != 0 && !(metadata.is_dir() && metadata.mode() & 0o1000 != 0)
+    };
+    let of = |path: PathBuf| {
+        let metadata = fs::metadata(&path).ok().filter(writable)?;
+        let kind = if metadata.is_dir() { "the folder" } else { "the file" };
+        Some(format!("everybody can write to {kind} `{}`", path.display()))
+    };
+    [Some(path.to_owned()), folder].into_iter().flatten().filter_map(of).collect()
+}
+
+/// Whether the host has called since the install.
+fn of_calls(desk: &Desk, case: &Case) -> Option<Finding> {
+    let facts = case.known.facts;
+    let since = case.installs.iter().filter_map(tollgate::installs::Install::moment).max();
+    if has_called(desk, facts.name, since) {
+        return None;
+    }
+    let used = since.is_some_and(|since| used_since(desk, case.known, since));
+    let then = case.known.form.then;
+    Some(if used {
+        let what = format!("{} was used since the install and has not called once", facts.title);
+        Finding::wrong(Some(facts.name), "not-called", what, then)
+    } else {
+        let what = format!("{} has not called yet", facts.title);
+        Finding::note(Some(facts.name), "not-called-yet", what, then)
+    })
+}
+
+fn has_called(desk: &Desk, host: &str, since: Option<Timestamp>) -> bool {
+    let loaded = desk.places.load(desk.now()).ok();
+    let store = loaded.and_then(|loaded| loaded.settings.audit_store);
+    let Ok(Some(folder)) = desk.places.ledger(store.as_deref()) else { return false };
+    let Ok(book) = past::open(&folder) else { return false };
+    let is_call = |record: &Json| {
+        let text = |key: &str| record.get(key).and_then(Json::as_str);
+        let at = text("at").and_then(Timestamp::parse);
+        text("host") == Some(host)
+            && text("session").is_some_and(|session| !session.starts_with(SESSION))
+            && since.is_none_or(|since| at.is_some_and(|at| at >= since))
+    };
+    book.newest_first().any(|segment| segment.flatten().any(|entry| is_call(&entry.line.json)))
+}
+
+/// Whether the host has left anything behind in its own folder since then, beside its settings.
+fn used_since(desk: &Desk, known: Known, since: Timestamp) -> bool {
+    let user = known.form.user;
+    let named = user.variable.and_then(std::env::var_os).map(PathBuf::from);
+    let folder = named.or_else(|| home(desk).map(|home| home.join(user.folder)));
+    let Some(folder) = folder else { return false };
+    let since = SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(since.nanos());
+    let traces = ["sessions", "projects", "history.jsonl", "tmp", "chats", "session-state"];
+    let mut left: Vec<(PathBuf, usize)> =
+        traces.iter().map(|trace| (folder.join(trace), 0)).collect();
+    let mut looked = 0;
+    while let Some((path, depth)) = left.pop() {
+        looked += 1;
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if metadata.is_file() && metadata.modified().is_ok_and(|modified| modified > since) {
+            return true;
+        }
+        if metadata.is_dir() && depth < TRACES_DEPTH_MAX && looked < TRACES_MAX {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            left.extend(entries.map(|entry| (entry.path(), depth + 1)));
+        }
+    }
+    false
+}
+
+/// Whether the host's version is the one that is known.
+fn of_version(known: Known) -> Option<Finding> {
+    let facts = known.facts;
+    let program = match facts.name {
+        "claude-code" => "claude",
+        "cursor" => "cursor-agent",
+        name => name,
+    };
+    let asked = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let version =
+        said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    if version == facts.evidence.version() {
+        return None;
+    }
+    Some(Finding::note(
+        Some(facts.name),
+        "other-version",
+        format!(
+            "{} here is {version}; what is known of it is from {} {}",
+            facts.title,
+            facts.evidence.word(),
+            facts.evidence.version()
+        ),
+        "the self-test shows what Tollgate answers, not what this version makes of it: try a refused call",
+    ))
+}
