@@ -25,12 +25,12 @@ impl Calling {
     /// For an install into these settings.
     pub(super) fn new(globals: &Globals, desk: &Desk, scope: Scope) -> Result<Calling, Failure> {
         if scope == Scope::Project {
-            if globals.policy.is_empty() && globals.state.is_none() {
+            if globals.policy.is_empty() {
                 return Ok(Calling::Portable);
             }
             return Err(Failure::usage(
-                "a project's hooks name no policy and no folder: they hold for all its people",
-                "leave --policy and --state out; the project's policy is its `tollgate.yaml`",
+                "a project's hooks name no policy: they hold for all its people",
+                "leave --policy out; the project's policy is its `tollgate.yaml`",
             ));
         }
         let program = std::env::current_exe().and_then(|path| path.canonicalize());

@@ -24,8 +24,6 @@ const SHOWN_CHARS_MAX: usize = 300;
 /// What stands in one settings file.
 pub(super) struct Settings {
     pub(super) scope: Scope,
-    /// A file beside the usual one, in which hooks count too.
-    pub(super) further: bool,
     pub(super) path: PathBuf,
     pub(super) standing: Result<Standing, SettingsError>,
 }
@@ -94,12 +92,12 @@ fn case(desk: &Desk, known: Known, installs: Option<&Installs>) -> Result<Case, 
         }
         // No project here, or no home: no settings of that kind.
         let Ok(path) = settings_file(desk, known.form, scope) else { continue };
-        settings.extend(looked(known, scope, false, path)?);
+        settings.extend(looked(known, scope, path)?);
     }
     let folders = [Some(desk.places.project_root()), home(desk)];
     for folder in folders.into_iter().flatten() {
         for file in known.form.further.iter().filter(|file| file.ends_with(".json")) {
-            let found = looked(known, Scope::Project, true, folder.join(file))?;
+            let found = looked(known, Scope::Project, folder.join(file))?;
             settings.extend(found.filter(|found| settings.iter().all(|s| s.path != found.path)));
         }
     }
@@ -129,16 +127,11 @@ fn case(desk: &Desk, known: Known, installs: Option<&Installs>) -> Result<Case, 
 }
 
 /// What stands in a file; `None` where there is none.
-fn looked(
-    known: Known,
-    scope: Scope,
-    further: bool,
-    path: PathBuf,
-) -> Result<Option<Settings>, Failure> {
+fn looked(known: Known, scope: Scope, path: PathBuf) -> Result<Option<Settings>, Failure> {
     let file = super::file::read(&path)?;
     let Some(text) = &file.text else { return Ok(None) };
     let standing = standing(text, known.form, known.facts);
-    Ok(Some(Settings { scope, further, path, standing }))
+    Ok(Some(Settings { scope, path, standing }))
 }
 
 fn text(cases: &[Case], findings: &[Finding]) -> String {
@@ -172,7 +165,9 @@ fn text(cases: &[Case], findings: &[Finding]) -> String {
                     took.as_millis(),
                     shown(reason, SHOWN_CHARS_MAX)
                 ),
-                Proof::Open { .. } => writeln!(out, "  self-test: FAILED\n    {command}"),
+                Proof::Closed { .. } | Proof::Open { .. } => {
+                    writeln!(out, "  self-test: FAILED\n    {command}")
+                }
             };
         }
     }
@@ -216,7 +211,7 @@ fn as_json(cases: &[Case], findings: &[Finding]) -> Value {
                 Proof::Refused { took, reason } => json!({
                     "command": command, "refused": true, "ms": took.as_millis(), "reason": reason,
                 }),
-                Proof::Open { what } => {
+                Proof::Closed { reason: what } | Proof::Open { what } => {
                     json!({ "command": command, "refused": false, "what": what })
                 }
             })

@@ -196,14 +196,18 @@ pub(super) fn of_host(desk: &Desk, case: &Case) -> Vec<Finding> {
     found.extend(of_hooks(case));
     for (command, proof) in &case.proofs {
         found.extend(of_program(case.known, command));
-        if let Proof::Open { what } = proof {
-            found.push(Finding::wrong(
-                Some(case.known.facts.name),
-                "self-test-failed",
-                format!("a call that must be refused would have run; the hook answered: {what}"),
-                "run the command by hand and see what it says; `tollgate install` writes it anew",
-            ));
-        }
+        let what = match proof {
+            Proof::Refused { .. } => continue,
+            Proof::Open { what } => {
+                format!("a call that must be refused would have run; the hook answered: {what}")
+            }
+            Proof::Closed { reason } => {
+                format!("the hook refuses every call, whatever it is: {reason}")
+            }
+        };
+        let remedy =
+            "run the command by hand and see what it says; `tollgate install` writes it anew";
+        found.push(Finding::wrong(Some(case.known.facts.name), "self-test-failed", what, remedy));
     }
     if case.is_installed() {
         found.extend(of_calls(desk, case));

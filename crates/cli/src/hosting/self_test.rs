@@ -9,6 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tollgate::GUARD;
 use tollgate_hosts::canned::{refusal, shell_call};
 use tollgate_hosts::settings::TIMEOUT_MS;
 
@@ -25,6 +26,11 @@ pub(super) enum Proof {
     Refused {
         /// How long the hook took.
         took: Duration,
+        /// What the agent would hear.
+        reason: String,
+    },
+    /// It was refused, but not for what it is: so is every call then.
+    Closed {
         /// What the agent would hear.
         reason: String,
     },
@@ -76,7 +82,8 @@ fn run(known: Known, command: &str, cwd: &Path) -> std::io::Result<Proof> {
     let took = began.elapsed();
     let (out, err) = (joined(out), joined(err));
     Ok(match refusal(known.facts.name, status.code(), &out, &err) {
-        Some(reason) => Proof::Refused { took, reason },
+        Some(reason) if reason.contains(GUARD) => Proof::Refused { took, reason },
+        Some(reason) => Proof::Closed { reason },
         None => Proof::Open { what: told(status.code(), &out, &err) },
     })
 }

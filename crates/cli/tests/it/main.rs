@@ -15,6 +15,7 @@ mod demo;
 mod exec;
 mod explaining;
 mod hostile;
+mod installing;
 mod presets;
 mod rig;
 mod streams;

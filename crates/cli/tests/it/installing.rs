@@ -1,0 +1,291 @@
+//! `tollgate install`, `uninstall` and `doctor`, on settings in a home folder of their own.
+
+use crate::rig::{BINARY, Ran, Rig};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
+
+const PERSONS: &str = "{\n  // mine\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n  }\n}\n";
+const HOSTS: [(&str, &str, &str); 5] = [
+    ("claude-code", ".claude/settings.json", ".claude/settings.json"),
+    ("codex", ".codex/hooks.json", ".codex/hooks.json"),
+    ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
+    ("copilot", ".copilot/hooks/tollgate.json", ".github/hooks/tollgate.json"),
+    ("cursor", ".cursor/hooks.json", ".cursor/hooks.json"),
+];
+
+struct Home(Rig);
+
+impl Home {
+    fn new() -> Home {
+        let rig = Rig::new();
+        fs::create_dir(rig.path("home")).unwrap();
+        Home(rig)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with(arguments, &[])
+    }
+
+    fn run_with(&self, arguments: &[&str], more: &[(&str, &str)]) -> Ran {
+        let home = self.0.path("home").display().to_string();
+        let mut env = vec![("HOME", home.as_str()), ("PATH", "/usr/bin:/bin")];
+        env.extend(more);
+        self.0.run_in("project", arguments, "", &env)
+    }
+
+    fn read(&self, below: &str) -> String {
+        fs::read_to_string(self.0.path(below)).unwrap()
+    }
+
+    fn is_there(&self, below: &str) -> bool {
+        fs::symlink_metadata(self.0.path(below)).is_ok()
+    }
+}
+
+#[test]
+fn what_was_not_there_before_an_install_is_not_there_after_it() {
+    for (host, file, _) in HOSTS {
+        let home = Home::new();
+        let file = format!("home/{file}");
+        let out = home.run(&["install", host]).expect(0).out;
+        assert!(out.contains("hooks of Tollgate") && out.contains("uninstall"), "{out}");
+        let text = home.read(&file);
+        assert!(text.contains(&format!("{BINARY} hook {host} --policy")), "{text}");
+        assert!(text.contains("user.yaml") && text.contains("--state"), "pinned: {text}");
+        assert!(home.run(&["install", host]).expect(0).out.contains("so already"));
+        assert_eq!(home.read(&file), text);
+        home.run(&["uninstall", host]).expect(0);
+        let left: Vec<_> = fs::read_dir(home.0.path("home")).unwrap().collect();
+        assert!(left.is_empty(), "{host}: {left:?}");
+        assert!(home.run(&["uninstall", host]).expect(0).out.contains("no such file"));
+    }
+}
+
+#[test]
+fn settings_come_back_byte_for_byte_unless_somebody_else_has_changed_them() {
+    let home = Home::new();
+    let file = "home/.claude/settings.json";
+    home.0.write(file, PERSONS);
+    fs::set_permissions(home.0.path(file), Permissions::from_mode(0o640)).unwrap();
+    home.run(&["install", "claude-code"]).expect(0);
+    home.run(&["install", "claude-code"]).expect(0);
+    let installed = home.read(file);
+    assert!(installed.contains("// mine") && installed.contains("beep"), "{installed}");
+    assert!(installed.contains("\"onFailure\": \"block\"") && installed.contains("ConfigChange"));
+    assert_eq!(fs::metadata(home.0.path(file)).unwrap().permissions().mode() & 0o777, 0o640);
+    home.run(&["uninstall", "claude-code"]).expect(0);
+    assert_eq!(home.read(file), PERSONS);
+
+    home.run(&["install", "claude-code"]).expect(0);
+    home.0.write(file, &home.read(file).replace("\"opus\"", "\"haiku\""));
+    let out = home.run(&["uninstall", "claude-code"]).expect(0).out;
+    assert!(out.contains("changed since"), "{out}");
+    assert_eq!(home.read(file), PERSONS.replace("opus", "haiku"));
+}
+
+#[test]
+fn a_newer_place_of_the_binary_replaces_the_older_and_the_first_backup_is_kept() {
+    let home = Home::new();
+    let file = "home/.claude/settings.json";
+    home.0.write(file, PERSONS);
+    home.run(&["install", "claude-code"]).expect(0);
+    let other = home.0.path("other-state").display().to_string();
+    let policy = home.0.path("user.yaml").display().to_string();
+    home.0.write("second.yaml", crate::rig::USER);
+    let second = home.0.path("second.yaml").display().to_string();
+    home.run(&["install", "claude-code", "--policy", &second]).expect(0);
+    let text = home.read(file);
+    assert!(text.contains(&second), "{text}");
+    assert_eq!(text.matches("hook claude-code").count(), text.matches(&second).count());
+    assert!(!text.contains(&other) && text.contains(&policy));
+    home.run(&["uninstall", "claude-code"]).expect(0);
+    assert_eq!(home.read(file), PERSONS);
+}
+
+#[test]
+fn a_dry_run_shows_the_change_and_makes_none() {
+    let home = Home::new();
+    home.0.write("home/.claude/settings.json", PERSONS);
+    let out = home.run(&["install", "claude-code", "--dry-run"]).expect(0).out;
+    assert!(out.contains(" + ") && out.contains("PreToolUse") && !out.contains(" - "), "{out}");
+    assert_eq!(home.read("home/.claude/settings.json"), PERSONS);
+    assert!(!home.is_there("state"));
+    home.run(&["install", "claude-code"]).expect(0);
+    let installed = home.read("home/.claude/settings.json");
+    assert!(home.run(&["uninstall", "claude-code", "--dry-run"]).expect(0).out.contains(" - "));
+    assert_eq!(home.read("home/.claude/settings.json"), installed);
+    let out = home.run(&["install", "codex", "--dry-run"]).expect(0).out;
+    assert!(out.contains("hooks.json would change") && !home.is_there("home/.codex"), "{out}");
+}
+
+#[test]
+fn a_linked_settings_file_stays_a_link() {
+    let home = Home::new();
+    home.0.write("dotfiles/claude.json", PERSONS);
+    fs::create_dir(home.0.path("home/.claude")).unwrap();
+    let (file, target) =
+        (home.0.path("home/.claude/settings.json"), home.0.path("dotfiles/claude.json"));
+    symlink(&target, &file).unwrap();
+    home.run(&["install", "claude-code"]).expect(0);
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert!(fs::read_to_string(&target).unwrap().contains("hook claude-code"));
+    home.run(&["uninstall", "claude-code"]).expect(0);
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(&target).unwrap(), PERSONS);
+}
+
+#[test]
+fn settings_that_cannot_be_edited_are_left_alone_with_a_reason() {
+    let broken: [(&str, &str); 4] = [
+        ("{ \"hooks\": ", "no JSON"),
+        ("[]", "not an object"),
+        ("{\"hooks\": 1}", "`hooks`"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "stands twice"),
+    ];
+    for (text, why) in broken {
+        let home = Home::new();
+        home.0.write("home/.claude/settings.json", text);
+        let err = home.run(&["install", "claude-code"]).expect(2).err;
+        assert!(
+            err.contains(why) && err.contains("settings.json") && err.contains("remedy"),
+            "{err}"
+        );
+        assert_eq!(home.read("home/.claude/settings.json"), text);
+        assert!(!home.is_there("state"), "{text}");
+    }
+    let home = Home::new();
+    home.0.write("home/.claude/settings.json", PERSONS);
+    let file = home.0.path("home/.claude/settings.json");
+    fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+    assert!(home.run(&["install", "claude-code"]).expect(2).err.contains("chmod u+w"));
+    fs::remove_file(&file).unwrap();
+    symlink(home.0.path("nowhere"), &file).unwrap();
+    assert!(home.run(&["install", "claude-code"]).expect(2).err.contains("leads nowhere"));
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(home.run(&["install", "claude-code"]).expect(2).err.contains("is no file"));
+    home.0.write("user.yaml", "version: 1\nhooks: [{ name: a }]\n");
+    home.run(&["install", "codex"]).expect(2);
+    assert!(!home.is_there("home/.codex"), "under a broken policy nothing is installed");
+}
+
+#[test]
+fn the_variables_of_the_hosts_say_where_their_settings_are() {
+    let home = Home::new();
+    let folder = home.0.path("elsewhere").display().to_string();
+    let variables = [
+        ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+    ];
+    for (host, variable, file) in variables {
+        home.run_with(&["install", host], &[(variable, &folder)]).expect(0);
+        assert!(home.read(&format!("elsewhere/{file}")).contains(&format!("hook {host}")));
+    }
+    assert!(!home.is_there("home/.claude") && !home.is_there("home/.codex"));
+}
+
+#[test]
+fn a_projects_hooks_name_no_path_and_refuse_where_tollgate_is_missing() {
+    let home = Home::new();
+    let err = home.run(&["install", "codex", "--scope", "project"]).expect(2).err;
+    assert!(err.contains("--policy"), "{err}");
+    for (host, _, file) in HOSTS {
+        let run = |arguments: &[&str]| {
+            let env = [("HOME", home.0.path("home").display().to_string())];
+            let env = env.map(|(name, value)| (name, value.leak() as &str));
+            let state = home.0.path("state").display().to_string();
+            let mut all = vec!["--state", state.as_str()];
+            all.extend(arguments);
+            crate::rig::run(&home.0.path("project"), &all, "", &env)
+        };
+        run(&["install", host, "--scope", "project"]).expect(0);
+        let text = home.read(&format!("project/{file}"));
+        assert!(!text.contains(BINARY) && !text.contains("--policy"), "{text}");
+        let commands: Vec<String> = text
+            .lines()
+            .filter(|line| line.contains("sh -c"))
+            .map(|line| {
+                serde_json::from_str(line.split_once(": ").unwrap().1.trim_end_matches(','))
+                    .unwrap()
+            })
+            .collect();
+        let codes = commands.iter().map(|command| {
+            let ran = Command::new("/bin/sh")
+                .args(["-c", command])
+                .env("PATH", "/no/such/folder:/bin")
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+        });
+        let codes: Vec<_> = codes.collect();
+        assert!(
+            codes.iter().any(|(code, err)| *code == Some(2) && err.contains("tollgate trust")),
+            "{codes:?}"
+        );
+        assert!(codes.iter().any(|(code, err)| *code == Some(0) && err.is_empty()), "{codes:?}");
+        run(&["uninstall", host, "--scope", "project"]).expect(0);
+        assert!(!home.is_there(&format!("project/{file}")));
+    }
+}
+
+#[test]
+fn codex_is_managed_by_hand_and_told_how() {
+    let home = Home::new();
+    let err = home.run(&["install", "codex", "--scope", "managed"]).expect(2).err;
+    assert!(err.contains("requirements.toml") && err.contains("tollgate hook codex"), "{err}");
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_with_the_hooks() {
+    let home = Home::new();
+    let codes = |host: &str| -> Vec<String> {
+        let ran = home.run(&["doctor", host, "--format", "json"]);
+        let json = ran.json();
+        let wrong = json["findings"].as_array().unwrap().iter();
+        let wrong = wrong.filter(|finding| finding["severity"] == "wrong");
+        let codes = wrong.map(|finding| {
+            assert!(!finding["remedy"].as_str().unwrap().is_empty());
+            finding["code"].as_str().unwrap().to_owned()
+        });
+        let codes: Vec<String> = codes.collect();
+        assert_eq!(ran.code, i32::from(!codes.is_empty()));
+        codes
+    };
+    assert_eq!(codes("claude-code"), ["not-installed"]);
+    home.run(&["install", "claude-code"]).expect(0);
+    let file = "home/.claude/settings.json";
+    let good = home.read(file);
+    let after = |from: &str, to: &str| {
+        assert!(good.contains(from), "{good}");
+        home.0.write(file, &good.replace(from, to));
+        codes("claude-code")
+    };
+    let has = |codes: Vec<String>, code: &str| {
+        assert!(codes.iter().any(|c| c == code), "{code}: {codes:?}")
+    };
+    has(after("\"onFailure\": \"block\"", "\"onFailure\": \"continue\""), "weakened");
+    has(after("\"PostToolUseFailure\"", "\"SomethingElse\""), "events-missing");
+    has(after(BINARY, "/no/such/tollgate"), "binary-missing");
+    has(after(BINARY, "/no/such/tollgate"), "self-test-failed");
+    has(after("{\n", "{\n  \"disableAllHooks\": true,\n"), "hooks-off");
+    has(after("]\n", "\n"), "settings-broken");
+    home.0.write(file, &good);
+    fs::set_permissions(home.0.path(file), Permissions::from_mode(0o666)).unwrap();
+    has(codes("claude-code"), "settings-writable");
+    fs::set_permissions(home.0.path(file), Permissions::from_mode(0o600)).unwrap();
+    home.0.write("project/.claude/settings.local.json", &good);
+    has(codes("claude-code"), "twice");
+    fs::remove_file(home.0.path("project/.claude/settings.local.json")).unwrap();
+    home.0.write("project/tollgate.yaml", crate::rig::PROJECT);
+    has(codes("claude-code"), "project-untrusted");
+    fs::remove_file(home.0.path("project/tollgate.yaml")).unwrap();
+    home.0.write("home/.claude/projects/x/session.jsonl", "{}\n");
+    has(codes("claude-code"), "not-called");
+    home.run(&["install", "cursor"]).expect(0);
+    let ran = home.run(&["doctor"]).expect(1);
+    assert!(ran.out.contains("[doubled]"), "{}", ran.out);
+    home.0.write("user.yaml", "version: 1\nhooks: [{ name: a }]\n");
+    has(codes("claude-code"), "policy-broken");
+}
