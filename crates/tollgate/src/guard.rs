@@ -121,7 +121,7 @@ impl Test for Guard {
 #[cfg(test)]
 mod tests {
     use super::GUARD;
-    use crate::Tollgate;
+    use crate::{Places, Tollgate};
     use std::future::Future;
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
@@ -186,5 +186,57 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
             }
         }
         assert!(ready(tollgate.gate().disable(GUARD, "no")).is_err());
+    }
+
+    #[test]
+    fn no_governed_call_touches_the_settings_in_which_hooks_of_hosts_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("project/.git")).unwrap();
+        std::fs::write(root.join("policy.yaml"), POLICY).unwrap();
+        let places = Places::of_user(&root.join("project")).unwrap();
+        let home = places.home().unwrap().display().to_string();
+        let places =
+            places.with_policies(vec![root.join("policy.yaml")]).with_state(root.join("state"));
+        let tollgate = Tollgate::builder()
+            .places(places)
+            .ledger(Arc::new(MemoryLedger::new()))
+            .open()
+            .unwrap();
+        let decide = |tool: &str, key: &str, value: &str| {
+            let call = ToolCall::new(tool, Object::from_iter([(key, value)]));
+            let cwd = root.join("project").display().to_string();
+            let session = Arc::new(Session::new("s").with_cwd(cwd));
+            let event = Event::new(session, call, tollgate.clock().now());
+            ready(tollgate.gate().judge(event)).hook
+        };
+        let refused = |tool: &str, key: &str, value: &str| {
+            assert_eq!(decide(tool, key, value).as_deref(), Some(GUARD), "{value}");
+        };
+        for file in [
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".codex/hooks.json",
+            ".codex/config.toml",
+            ".gemini/settings.json",
+            ".cursor/hooks.json",
+            ".github/hooks/other.json",
+        ] {
+            refused("write_file", "path", file);
+            refused(
+                "bash",
+                "command",
+                &format!("cd {} && rm -f ./{file}", root.join("project").display()),
+            );
+        }
+        refused("write_file", "path", &format!("{home}/.claude/settings.json"));
+        refused("bash", "command", "echo '{}' > ~/.codex/hooks.json");
+        refused("bash", "command", "rm -rf ~/.claude/session-env");
+        refused("bash", "command", "tee /etc/claude-code/managed-settings.json < x");
+        refused("bash", "command", "tollgate uninstall claude-code");
+        refused("bash", "command", "tollgate install claude-code --policy mine.yaml");
+        for harmless in ["cat ~/.claude/settings.json", "ls .codex", "touch .claude/notes.md"] {
+            assert_eq!(decide("bash", "command", harmless), None, "{harmless}");
+        }
     }
 }

@@ -9,7 +9,9 @@ use crate::places::Places;
 use std::path::PathBuf;
 
 /// Below the home folder.
-const USER: [&str; 9] = [
+const USER: [&str; 10] = [
+    // What Claude Code evaluates before each command of a session.
+    ".claude/session-env",
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".codex/config.toml",
