@@ -76,6 +76,12 @@ pub trait Handler: Send + Sync {
         false
     }
 
+    /// Whether it refuses by saying that there is no such tool, so that a list of tools leaves out
+    /// what it matches ([`crate::Gate::hides`]).
+    fn hides(&self) -> bool {
+        false
+    }
+
     /// What a refusal says when one of its claims cannot be reserved: what stands here (a code, a
     /// reason) replaces the words of the limit itself. `None`: the limit's own words.
     fn exceeded(&self) -> Option<&Refusal> {

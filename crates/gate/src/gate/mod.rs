@@ -8,6 +8,7 @@
 
 mod ask;
 mod decide;
+mod hides;
 mod records;
 mod settle;
 mod switch;

@@ -83,6 +83,8 @@ struct Ended {
     aborted: Option<Aborted>,
     /// Whether the runtime says that it never came to a decision.
     is_unjudged: bool,
+    /// Whether it is no call but a text that passes beside calls: nothing is counted for it.
+    is_aside: bool,
     /// Stays open until the outcome is recorded: if that fails or is cancelled, the call counts as
     /// dropped, and its outcome is recorded as soon as that is possible.
     ticket: Option<Ticket>,
@@ -99,6 +101,7 @@ impl Ended {
             handler_us: None,
             aborted: None,
             is_unjudged: false,
+            is_aside: false,
             ticket: None,
         }
     }
@@ -177,11 +180,26 @@ impl Gate {
             };
         }
         let key = Some(call_key(&event));
+        self.judge_after(event, key, false).await
+    }
+
+    /// Puts what reaches the agent beside its calls (a log line, a progress report, the description
+    /// of a tool) through the after-chain as if it were a result. It is no call: nothing is counted,
+    /// loop detection does not see it, and its record is that of a decision. An event of another
+    /// phase goes to [`Gate::judge`].
+    pub async fn review(&self, event: Event) -> Decision {
+        if event.kind().phase() != Phase::After {
+            return Box::pin(self.judge(event)).await;
+        }
+        self.judge_after(event, None, true).await
+    }
+
+    async fn judge_after(&self, event: Event, key: Option<CallKey>, is_aside: bool) -> Decision {
         let asked = event.payload.tool_call().map(|call| Arc::clone(&call.arguments));
         let shown = self.shown_arguments(asked.as_ref(), &event.payload);
         let id = event.id.clone();
         let payload = event.payload.clone();
-        let ended = Ended::of(event, shown, key);
+        let ended = Ended { is_aside, ..Ended::of(event, shown, key) };
         let settled = self.settle_ended(ended).await;
         let ruleset = self.ruleset();
         settled.decision.unwrap_or_else(|| untouched(&ruleset, id, payload, self.clock.now()))
@@ -211,6 +229,7 @@ impl Gate {
             handler_us,
             aborted,
             is_unjudged: false,
+            is_aside: false,
             ticket: Some(ticket),
         })
         .await
@@ -298,6 +317,13 @@ impl Gate {
             let _ = self.state.settle(key, &settlement, self.clock.now()).await;
             ended.claims_are_settled();
         }
+        if ended.is_aside {
+            return self
+                .state
+                .enter(&ended.event.session, Entry::default())
+                .await
+                .unwrap_or_default();
+        }
         let payload = &ended.event.payload;
         let mut count = Counters::of_usage(&usage);
         if payload.tool_call().is_some() {
@@ -346,7 +372,7 @@ impl Gate {
         let dry = ruleset.settings().mode == Mode::DryRun;
         let session = &ended.event.session;
         let refused = is_refused(&ended.event.payload);
-        let call = if ruleset.needs_repeats() {
+        let call = if ruleset.needs_repeats() && !ended.is_aside {
             super::records::fingerprint(&ended.event.payload).map(|call| (call, refused))
         } else {
             None
@@ -398,10 +424,15 @@ impl Gate {
         labels: &[crate::event::Name],
     ) -> Record {
         let at = decision.at;
-        let mut record = Record::new(EventId::made(at), at, RecordKind::Outcome);
+        let kind = if ended.is_aside { RecordKind::Decision } else { RecordKind::Outcome };
+        let mut record = Record::new(EventId::made(at), at, kind);
         self.describe_call(&mut record, &ended.event, &ended.event.payload);
         record.arguments = ended.shown.clone();
         self.describe_decision(&mut record, decision, session);
+        record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
+        if ended.is_aside {
+            return record;
+        }
         let (executed, ok, usage) = ending_of(&ended.event.payload);
         record.decision = ended.decision.as_ref().map(|id| self.scrubbed_id(id));
         record.executed = Some(executed);
@@ -412,7 +443,6 @@ impl Gate {
             record.code = record.code.or_else(|| Some(failure.code.clone()));
             record.error = Some(self.scrubbed(&failure.message));
         }
-        record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         record
     }
 }

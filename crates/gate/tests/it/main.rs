@@ -12,6 +12,7 @@
 
 mod allocations;
 mod approvals;
+mod asides;
 mod compile_fail;
 mod faults;
 mod ledgers;

@@ -26,6 +26,11 @@ pub(crate) trait Act: Send + Sync + 'static {
         false
     }
 
+    /// Whether it hides tools.
+    fn hides(&self) -> bool {
+        false
+    }
+
     /// Its own words for a claim that cannot be reserved.
     fn exceeded(&self) -> Option<&Refusal> {
         None
@@ -72,6 +77,10 @@ impl<A: Act> Handler for Described<A> {
 
     fn needs_repeats(&self) -> bool {
         self.act.needs_repeats()
+    }
+
+    fn hides(&self) -> bool {
+        self.act.hides()
     }
 
     fn exceeded(&self) -> Option<&Refusal> {

@@ -116,6 +116,10 @@ impl Act for Hide {
         })))
     }
 
+    fn hides(&self) -> bool {
+        true
+    }
+
     fn votes(&self) -> &[VoteKind] {
         &[VoteKind::Deny]
     }

@@ -58,6 +58,9 @@ impl HookCompiler<'_> {
         plan.at = super::where_is(report, self.place(raw.name.span));
         plan.when = self.condition(raw.when.as_ref(), &plan, report);
         plan.unless = self.condition(raw.unless.as_ref(), &plan, report);
+        if handler.as_ref().is_some_and(|handler| handler.hides()) {
+            self.check_hidden(action, &plan, report);
+        }
         Some(Made {
             plan,
             ready: handler,
@@ -132,6 +135,19 @@ impl HookCompiler<'_> {
             let remedy = "leave `on_failure` out: what cannot be redacted is withheld";
             report.push(found.with_remedy(remedy));
         }
+    }
+
+    /// A tool is left out of lists before anybody has given it arguments.
+    fn check_hidden(&self, action: &RawAction, plan: &HookPlan, report: &mut Report) {
+        let needs_a_call = plan.matching.needs_a_call();
+        if !needs_a_call && plan.when.is_none() && plan.unless.is_none() {
+            return;
+        }
+        let message = "a tool can be hidden only by what is known before it is called";
+        let found = Diagnostic::error("hide", self.place(action.name.span), message);
+        let remedy = "match by tool, server, agent, user, tenant, host, tags or labels only, \
+                      or refuse with a reason in place of `hide`";
+        report.push(found.with_remedy(remedy));
     }
 
     fn check_grant(

@@ -133,6 +133,24 @@ impl Field {
 }
 
 impl MatchPlan {
+    /// Whether it looks at a call's arguments or effects, and not only at who calls what.
+    pub(crate) fn needs_a_call(&self) -> bool {
+        match self {
+            MatchPlan::Always
+            | MatchPlan::Name(..)
+            | MatchPlan::Tags(_)
+            | MatchPlan::AnyTag(_)
+            | MatchPlan::Labels(_) => false,
+            MatchPlan::All(all) | MatchPlan::AnyOf(all) => all.iter().any(Self::needs_a_call),
+            MatchPlan::Not(one) => one.needs_a_call(),
+            MatchPlan::Value(..)
+            | MatchPlan::Paths(..)
+            | MatchPlan::Outside(..)
+            | MatchPlan::Names(..)
+            | MatchPlan::Unknown(_) => true,
+        }
+    }
+
     /// This and another.
     pub(crate) fn and(self, other: MatchPlan) -> MatchPlan {
         match (self, other) {
