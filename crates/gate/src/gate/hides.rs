@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::hook::Hook;
 use crate::kind::EventKind;
 use crate::matcher::Subject;
-use crate::ruleset::Mode;
+use crate::ruleset::{Mode, Ruleset};
 use crate::state::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,26 +22,29 @@ impl Gate {
         if ruleset.settings().mode != Mode::Enforce || event.kind() != EventKind::PreTool {
             return false;
         }
-        let placed = ruleset.placed();
-        let candidates = ruleset.candidates(event, &event.payload);
-        let mut hiding = candidates
-            .iter()
-            .filter_map(|place| placed.get(*place as usize))
-            .map(|placed| &placed.hook)
-            .filter(|hook| hook.handler.hides() && self.acts(hook, event))
-            .peekable();
-        if hiding.peek().is_none() {
+        let hiding = self.hiding(&ruleset, event);
+        if hiding.is_empty() {
             return false;
         }
         let Ok(session) = self.state.enter(&event.session, Entry::default()).await else {
             return true;
         };
         let subject = Subject { event, payload: &event.payload, session: &session };
-        let matches = |hook: &Hook| {
+        hiding.iter().any(|hook| {
             let answer = catch_unwind(AssertUnwindSafe(|| hook.matcher.matches(&subject)));
             !matches!(answer, Ok(Ok(false)))
-        };
-        hiding.any(matches)
+        })
+    }
+
+    /// The hooks that hide and may concern the event.
+    fn hiding<'r>(&self, ruleset: &'r Ruleset, event: &Event) -> Vec<&'r Hook> {
+        let placed = ruleset.placed();
+        let candidates = ruleset.candidates(event, &event.payload);
+        let hooks = candidates.iter().filter_map(|place| placed.get(*place as usize));
+        hooks
+            .map(|placed| &placed.hook)
+            .filter(|hook| hook.handler.hides() && self.acts(hook, event))
+            .collect()
     }
 
     /// Whether the hook counts for this event at all.

@@ -189,7 +189,7 @@ impl Gate {
     /// phase goes to [`Gate::judge`].
     pub async fn review(&self, event: Event) -> Decision {
         if event.kind().phase() != Phase::After {
-            return Box::pin(self.judge(event)).await;
+            return self.judge(event).await;
         }
         self.judge_after(event, None, true).await
     }

@@ -1,0 +1,138 @@
+//! Asking a person through the client they sit at.
+//!
+//! Where the client can show a form, the question is put there; a policy that names who must agree is
+//! not served by that, for nobody knows who sits there, and such a question goes to the durable
+//! approvals. So does every question of a client that shows no forms.
+
+use super::{Conversation, Outlet, lock};
+use crate::mcp::frame::Frame;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+use tollgate::gate::text::{shown, shown_block};
+use tollgate::gate::{ApprovalAnswer, ApprovalRequest, Approver, EventId, Json, Name, Object, Soon};
+
+/// Longest text of arguments in a question, in characters.
+const ARGUMENTS_CHARS_MAX: usize = 2_000;
+/// How long a question stands in a client that a policy gives no time, in milliseconds.
+const EXPIRES_MS: u64 = 10 * 60 * 1_000;
+
+/// The approver of a gate that relays stand before.
+#[derive(Default)]
+pub struct Asking {
+    conversations: Mutex<HashMap<Name, Weak<Conversation>>>,
+    /// The way to the client, by the event that asks.
+    ways: Mutex<HashMap<EventId, Arc<dyn Outlet>>>,
+    durable: Option<Arc<dyn Approver>>,
+}
+
+impl Asking {
+    /// Asks through clients, and where that cannot be, there.
+    pub fn or_else(durable: Option<Arc<dyn Approver>>) -> Arc<Asking> {
+        Arc::new(Asking { durable, ..Asking::default() })
+    }
+
+    pub(super) fn join(&self, conversation: &Arc<Conversation>) {
+        let id = Name::clone(&conversation.session().id);
+        let mut all = lock(&self.conversations);
+        all.retain(|_, one| one.strong_count() > 0);
+        all.insert(id, Arc::downgrade(conversation));
+    }
+
+    /// A call is being decided: this is the way to who made it.
+    pub(super) fn reach(&self, event: &EventId, client: &Arc<dyn Outlet>) {
+        lock(&self.ways).insert(event.clone(), Arc::clone(client));
+    }
+
+    pub(super) fn leave(&self, event: &EventId) {
+        lock(&self.ways).remove(event);
+    }
+
+    async fn put(&self, request: &ApprovalRequest) -> ApprovalAnswer {
+        let conversation = lock(&self.conversations).get(&request.session.id).and_then(Weak::upgrade);
+        let way = lock(&self.ways).get(&request.event_id).cloned();
+        if let (Some(conversation), Some(way)) = (conversation, way)
+            && conversation.can_elicit()
+            && request.who.is_empty()
+        {
+            return conversation.elicit(request, &way).await;
+        }
+        match &self.durable {
+            Some(durable) => durable.ask(request).await,
+            None => ApprovalAnswer::Unreachable,
+        }
+    }
+}
+
+impl Approver for Asking {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
+        Soon::later(self.put(request))
+    }
+}
+
+impl Conversation {
+    async fn elicit(&self, request: &ApprovalRequest, client: &Arc<dyn Outlet>) -> ApprovalAnswer {
+        let asked = self.ask_peer(&**client, "elicitation/create", &form(request));
+        let Some((id, answer)) = asked else { return ApprovalAnswer::Unreachable };
+        let waiting = Forget { conversation: self, id };
+        let limit = Duration::from_millis(request.expires_ms.unwrap_or(EXPIRES_MS));
+        match tokio::time::timeout(limit, answer).await {
+            Err(_) => ApprovalAnswer::Expired,
+            Ok(Err(_)) => ApprovalAnswer::Cancelled,
+            Ok(Ok(frame)) => {
+                drop(waiting);
+                self.agreed(&frame)
+            }
+        }
+    }
+
+    fn agreed(&self, frame: &Frame) -> ApprovalAnswer {
+        let result = frame.get("result");
+        let user = self.session().user.clone().unwrap_or_else(|| Name::from("client"));
+        let action = result.and_then(|result| result.get("action")?.as_str());
+        let approve = result.and_then(|result| result.get("content")?.get("approve")?.as_bool());
+        let no = |reason: &str| ApprovalAnswer::Denied { by: Name::clone(&user), reason: reason.into() };
+        match (action, approve) {
+            (Some("accept"), Some(true)) => {
+                ApprovalAnswer::Approved { by: BTreeSet::from([Name::clone(&user)]) }
+            }
+            (Some("accept"), _) => no("not confirmed"),
+            (Some("decline"), _) => no("declined"),
+            _ => ApprovalAnswer::Cancelled,
+        }
+    }
+}
+
+/// Takes a question back when nobody waits for its answer any more, cancelled calls included.
+struct Forget<'a> {
+    conversation: &'a Conversation,
+    id: crate::mcp::frame::Id,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.conversation.forget_own(&self.id);
+    }
+}
+
+/// The form: the call as it will run, masked and escaped, and one box that is not ticked.
+fn form(request: &ApprovalRequest) -> Json {
+    let arguments = Conversation::told_text(Some(&request.shown));
+    let message = format!(
+        "Tollgate: {reason}\nThe agent wants to call `{tool}` with {arguments}",
+        reason = shown(&request.reason, 400),
+        tool = shown(&request.subject, 200),
+        arguments = shown_block(&arguments, ARGUMENTS_CHARS_MAX),
+    );
+    let approve = Object::from_iter([
+        ("type", Json::from("boolean")),
+        ("title", Json::from("Let this call through")),
+        ("default", Json::from(false)),
+    ]);
+    let schema = Object::from_iter([
+        ("type", Json::from("object")),
+        ("properties", Object::from_iter([("approve", approve)]).into()),
+        ("required", vec![Json::from("approve")].into()),
+    ]);
+    Object::from_iter([("message", Json::from(message)), ("requestedSchema", schema.into())]).into()
+}

@@ -1,0 +1,1 @@
+//! The relay as its peers see it: real processes, real messages.
