@@ -54,6 +54,11 @@ impl Desk {
         self.places.load_layers(layers, self.now()).map_err(|error| unloaded(&error))
     }
 
+    /// The state folder.
+    pub(crate) fn state(&self) -> Result<std::path::PathBuf, Failure> {
+        self.places.state().map_err(|error| misplaced(&error))
+    }
+
     /// What is switched.
     pub(crate) fn switches(&self) -> Result<Switches, Failure> {
         let state = self.places.state().map_err(|error| misplaced(&error))?;

@@ -60,6 +60,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
         Command::Pause(arguments) => commands::pause::run(globals, &arguments),
         Command::Trust(arguments) => commands::trust::run(globals, &arguments),
+        Command::Mcp(arguments) => commands::mcp::run(globals, &arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
     }
 }

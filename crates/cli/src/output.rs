@@ -5,12 +5,23 @@
 use crate::exit::Failure;
 use std::fmt;
 use std::io::{ErrorKind, IsTerminal, Write as _};
-use tollgate::gate::text::shown_block;
+use tollgate::gate::text::{shown, shown_block};
 
 /// Writes an answer for people: what could move, reorder or hide text on a terminal is escaped, wherever
 /// it came from (a path of a stranger's repository, the name of a hook, a reason).
 pub(crate) fn say(text: &str) -> Result<(), Failure> {
     answer(&shown_block(text, usize::MAX).to_string())
+}
+
+/// Writes a line of an answer for people.
+pub(crate) fn say_line(text: &str) -> Result<(), Failure> {
+    say(&format!("{text}\n"))
+}
+
+/// Tells the person who runs this something on standard error, on a line of its own.
+pub(crate) fn note(text: &str) {
+    // Where nobody reads standard error, there is nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "tollgate: {}", shown(text, usize::MAX));
 }
 
 /// Writes a piece of the answer as it is and sees that it is out. A reader that has gone away wants no more.

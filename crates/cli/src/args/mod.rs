@@ -2,12 +2,14 @@
 
 mod exec;
 mod hosting;
+mod mcp;
 mod policy;
 mod replay;
 mod switch;
 
 pub(crate) use exec::ExecArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
+pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Pause(PauseArguments),
     /// Trust a project's policy as it is now, so that it counts
     Trust(TrustArguments),
+    /// Stand between an MCP client and an MCP server, and govern every call
+    Mcp(McpArguments),
     /// Print the JSON Schema of an event, a decision, a record or a policy
     Schema(SchemaArguments),
 }

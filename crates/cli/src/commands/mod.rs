@@ -7,6 +7,7 @@ pub(crate) mod decide;
 pub(crate) mod explain;
 pub(crate) mod hooks;
 pub(crate) mod init;
+pub(crate) mod mcp;
 pub(crate) mod pause;
 pub(crate) mod schema;
 pub(crate) mod status;

@@ -28,9 +28,7 @@ pub(super) fn error(id: Option<&Id>, code: i64, message: &str, data: Option<Obje
     let message = Json::from(message).text();
     let data = data.map(|data| format!(r#","data":{}"#, Json::from(data).text()));
     let data = data.unwrap_or_default();
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}{data}}}}}"#
-    )
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}{data}}}}}"#)
 }
 
 /// The answer to a message that does not pass.
@@ -60,7 +58,8 @@ pub(super) fn told(decision: Option<&Decision>, code: &Code) -> Object {
 
 /// A failed result of a tool, for the model to read.
 pub(super) fn failed_result(failure: &Failure, told: Object, is_modern: bool) -> Json {
-    let block = Object::from_iter([("type", Json::from("text")), ("text", Json::from(&*failure.message))]);
+    let block =
+        Object::from_iter([("type", Json::from("text")), ("text", Json::from(&*failure.message))]);
     let mut result = Object::new();
     if is_modern {
         result.insert("resultType", "complete");

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate::gate::{
-    EventKind, Hook, Json, Matcher, Name, Object, Opinion, Roles, View, hook::PRIORITY_SECURITY, inline,
+    EventKind, Hook, Json, Matcher, Name, Object, Opinion, Roles, View, hook::PRIORITY_SECURITY,
+    inline,
 };
 
 /// What is done about a definition that changed.
@@ -209,9 +210,9 @@ fn holds_hidden(value: &Json) -> bool {
     match value {
         Json::String(text) => text.chars().any(is_hidden),
         Json::Array(items) => items.iter().any(holds_hidden),
-        Json::Object(object) => object
-            .iter()
-            .any(|(key, value)| key.chars().any(is_hidden) || holds_hidden(value)),
+        Json::Object(object) => {
+            object.iter().any(|(key, value)| key.chars().any(is_hidden) || holds_hidden(value))
+        }
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
     }
 }
@@ -286,7 +287,8 @@ mod tests {
             let (_, refusal) = learned(Pinning::Warn, &[&format!("reads{hidden}")]);
             assert_eq!(refusal, Some(Suspicion::HiddenCharacters), "{hidden:?}");
         }
-        for honest in ["line\nline", "👩\u{200d}💻", "❤\u{fe0f}", "می\u{200c}خواهم", "中文"] {
+        for honest in ["line\nline", "👩\u{200d}💻", "❤\u{fe0f}", "می\u{200c}خواهم", "中文"]
+        {
             assert_eq!(learned(Pinning::Warn, &[honest]).1, None, "{honest:?}");
         }
     }

@@ -283,8 +283,15 @@ mod tests {
         ] {
             assert_eq!(code(text), expected, "{text}");
         }
-        assert_eq!(Frame::read(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}").unwrap_err().code(), -32700);
-        let deep = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"a":{}1{}}}}}"#, "[".repeat(200), "]".repeat(200));
+        assert_eq!(
+            Frame::read(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}").unwrap_err().code(),
+            -32700
+        );
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","method":"m","params":{{"a":{}1{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
         assert_eq!(code(&deep), -32600);
     }
 
@@ -305,18 +312,23 @@ mod tests {
         };
         assert_ne!(id("1"), id("\"1\""));
         assert_eq!(id("\"a\""), id("\"\\u0061\""));
-        assert_eq!(id("123456789012345678901234567890").as_json(), "123456789012345678901234567890");
+        assert_eq!(
+            id("123456789012345678901234567890").as_json(),
+            "123456789012345678901234567890"
+        );
     }
 
     #[test]
     fn only_what_is_changed_is_written_anew() {
-        let text = "{ \"jsonrpc\" : \"2.0\",\"id\":1, \"result\" : { \"n\":1.50, \"s\":\"\\u0061\" } }";
+        let text =
+            "{ \"jsonrpc\" : \"2.0\",\"id\":1, \"result\" : { \"n\":1.50, \"s\":\"\\u0061\" } }";
         let frame = Frame::read(text).unwrap();
         let mut result = frame.get("result").unwrap().clone();
         if let tollgate::gate::Json::Object(object) = &mut result {
             object.insert("s", "b");
         }
-        let expected = "{ \"jsonrpc\" : \"2.0\",\"id\":1, \"result\" : { \"n\":1.50, \"s\":\"b\" } }";
+        let expected =
+            "{ \"jsonrpc\" : \"2.0\",\"id\":1, \"result\" : { \"n\":1.50, \"s\":\"b\" } }";
         assert_eq!(frame.with("result", result), expected);
     }
 }

@@ -23,5 +23,5 @@ mod relay;
 pub use child::{Command, Ended};
 pub use definitions::Definitions;
 pub use frame::{Frame, Id, Malformed, Shape};
-pub use pins::{PinFile, PinsError};
+pub use pins::{Pin, PinFile, Pinned, PinsError};
 pub use relay::{Asking, Conversation, Fate, Outlet, Relay, RelayOptions};

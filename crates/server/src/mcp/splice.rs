@@ -113,7 +113,8 @@ impl Walk<'_> {
             Some(b'"') => self.string(),
             Some(b'{' | b'[') => self.brackets(),
             _ => {
-                let ends = |byte: u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
+                let ends =
+                    |byte: u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
                 while self.peek().is_some_and(|byte| !ends(byte)) {
                     self.at += 1;
                 }
@@ -189,9 +190,8 @@ mod tests {
         leaf.prop_recursive(4, 32, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Json::Array),
-                prop::collection::btree_map("[a-c\"]{1,2}", inner, 0..4).prop_map(|map| {
-                    Json::from(map.into_iter().collect::<Object>())
-                }),
+                prop::collection::btree_map("[a-c\"]{1,2}", inner, 0..4)
+                    .prop_map(|map| { Json::from(map.into_iter().collect::<Object>()) }),
             ]
         })
     }

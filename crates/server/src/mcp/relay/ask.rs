@@ -10,7 +10,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tollgate::gate::text::{shown, shown_block};
-use tollgate::gate::{ApprovalAnswer, ApprovalRequest, Approver, EventId, Json, Name, Object, Soon};
+use tollgate::gate::{
+    ApprovalAnswer, ApprovalRequest, Approver, EventId, Json, Name, Object, Soon,
+};
 
 /// Longest text of arguments in a question, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 2_000;
@@ -49,7 +51,8 @@ impl Asking {
     }
 
     async fn put(&self, request: &ApprovalRequest) -> ApprovalAnswer {
-        let conversation = lock(&self.conversations).get(&request.session.id).and_then(Weak::upgrade);
+        let conversation =
+            lock(&self.conversations).get(&request.session.id).and_then(Weak::upgrade);
         let way = lock(&self.ways).get(&request.event_id).cloned();
         if let (Some(conversation), Some(way)) = (conversation, way)
             && conversation.can_elicit()
@@ -91,7 +94,8 @@ impl Conversation {
         let user = self.session().user.clone().unwrap_or_else(|| Name::from("client"));
         let action = result.and_then(|result| result.get("action")?.as_str());
         let approve = result.and_then(|result| result.get("content")?.get("approve")?.as_bool());
-        let no = |reason: &str| ApprovalAnswer::Denied { by: Name::clone(&user), reason: reason.into() };
+        let no =
+            |reason: &str| ApprovalAnswer::Denied { by: Name::clone(&user), reason: reason.into() };
         match (action, approve) {
             (Some("accept"), Some(true)) => {
                 ApprovalAnswer::Approved { by: BTreeSet::from([Name::clone(&user)]) }

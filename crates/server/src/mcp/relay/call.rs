@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tollgate::gate::{
-    Code, Decision, Event, Failure, Json, Name, Object, Passage, Payload, Performed, Ruling, Settled,
-    Ticket, ToolCall, ToolResult,
+    Code, Decision, Event, Failure, Json, Name, Object, Passage, Payload, Performed, Ruling,
+    Settled, Ticket, ToolCall, ToolResult,
 };
 
 /// The tag of every event that comes from here.
@@ -214,7 +214,8 @@ impl Conversation {
         ]);
         let asked = self.ask_peer(&*self.server, "tools/call", &params.into());
         let Some((own, answer)) = asked else { return fallback };
-        let Ok(Ok(frame)) = tokio::time::timeout(Duration::from_millis(PROBE_MS), answer).await else {
+        let Ok(Ok(frame)) = tokio::time::timeout(Duration::from_millis(PROBE_MS), answer).await
+        else {
             self.forget_own(&own);
             return fallback;
         };
@@ -250,14 +251,21 @@ impl Conversation {
     }
 
     /// The answer with what the hooks changed.
-    fn written(&self, frame: Frame, call: &ToolCall, came: &ToolResult, result: &ToolResult) -> String {
+    fn written(
+        &self,
+        frame: Frame,
+        call: &ToolCall,
+        came: &ToolResult,
+        result: &ToolResult,
+    ) -> String {
         if came == result {
             return frame.into_text();
         }
         let is_error = frame.get("error").is_some();
         let message = result.error.as_ref().map(|failure| &*failure.message).unwrap_or_default();
         if is_error {
-            let mut error = frame.get("error").and_then(Json::as_object).cloned().unwrap_or_default();
+            let mut error =
+                frame.get("error").and_then(Json::as_object).cloned().unwrap_or_default();
             error.insert("message", message);
             if error.contains_key("data") {
                 error.insert("data", (*result.content).clone());

@@ -184,7 +184,8 @@ impl Conversation {
 
     /// The server wrote what is no message. Nobody is given it; whoever waits for it is told.
     pub fn unreadable_from_server(&self, refused: &Malformed, id: Option<Id>) -> Option<String> {
-        self.relay.tell(&format!("the server wrote what is no message, and it is dropped: {refused}"));
+        self.relay
+            .tell(&format!("the server wrote what is no message, and it is dropped: {refused}"));
         let asked = id.as_ref().and_then(|id| lock(&self.asked).remove(id))?;
         // The call may well have run; its ticket is dropped, and its outcome recorded as unknown.
         if asked.is_cancelled {
@@ -225,7 +226,12 @@ impl Conversation {
         let what = match self.what(&frame, &method) {
             Ok(what) => what,
             Err(reason) => {
-                return Fate::Answer(answer::error(Some(&id), answer::INVALID_PARAMS, reason, None));
+                return Fate::Answer(answer::error(
+                    Some(&id),
+                    answer::INVALID_PARAMS,
+                    reason,
+                    None,
+                ));
             }
         };
         let is_call = matches!(what, What::Call { .. });
@@ -245,7 +251,11 @@ impl Conversation {
         if &*method == "initialize" {
             return self.open(frame, id).await;
         }
-        if is_call { self.call(frame, id, client, cancelled).await } else { Fate::Pass(frame.into_text()) }
+        if is_call {
+            self.call(frame, id, client, cancelled).await
+        } else {
+            Fate::Pass(frame.into_text())
+        }
     }
 
     /// Notes a request, if it can be taken.
@@ -266,11 +276,17 @@ impl Conversation {
         Ok(match method {
             "tools/list" => What::Tools,
             "ping" => What::Nothing,
-            "initialize" | "server/discover" | "resources/list" | "resources/templates/list"
-            | "prompts/list" | "logging/setLevel" | "resources/subscribe"
-            | "resources/unsubscribe" | "subscriptions/listen" | "tasks/list" | "tasks/cancel" => {
-                What::Texts
-            }
+            "initialize"
+            | "server/discover"
+            | "resources/list"
+            | "resources/templates/list"
+            | "prompts/list"
+            | "logging/setLevel"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "subscriptions/listen"
+            | "tasks/list"
+            | "tasks/cancel" => What::Texts,
             "tasks/result" | "tasks/get" | "tasks/update" => {
                 let task = frame.param("taskId").and_then(Json::as_str).unwrap_or_default();
                 match lock(&self.tasks).get(task) {
@@ -314,7 +330,8 @@ impl Conversation {
             return Fate::Drop;
         }
         let Some(asked) = lock(&self.asked).remove(&id) else {
-            self.relay.tell("the server answered a request that nobody made; the answer is dropped");
+            self.relay
+                .tell("the server answered a request that nobody made; the answer is dropped");
             return Fate::Drop;
         };
         let form = call::Form::of(&asked);

@@ -33,7 +33,8 @@ impl Conversation {
             "sampling/createMessage" => model_call(&frame).into(),
             other => self.method_call(&frame, other).into(),
         };
-        let Ruling { decision, passage } = self.relay.gate.decide(self.event(payload.clone())).await;
+        let Ruling { decision, passage } =
+            self.relay.gate.decide(self.event(payload.clone())).await;
         match passage {
             Passage::Open(permit) => {
                 let (ran, ticket) = permit.redeem();
@@ -111,10 +112,8 @@ impl Came {
     }
 
     fn of_model(self) -> Performed {
-        let reply = Object::from_iter([
-            ("reply", self.content),
-            ("tool_calls", Json::Array(Vec::new())),
-        ]);
+        let reply =
+            Object::from_iter([("reply", self.content), ("tool_calls", Json::Array(Vec::new()))]);
         Performed::Model(ModelResult {
             ok: self.error.is_none(),
             reply: Arc::new(reply.into()),
@@ -148,7 +147,9 @@ fn written(frame: Frame, performed: &Performed) -> String {
             (result.reply.get("reply").cloned().unwrap_or_default(), result.error.as_ref())
         }
     };
-    let Shape::Answer { ok: false, .. } = frame.shape() else { return frame.with("result", content) };
+    let Shape::Answer { ok: false, .. } = frame.shape() else {
+        return frame.with("result", content);
+    };
     let mut object = frame.get("error").and_then(Json::as_object).cloned().unwrap_or_default();
     object.insert("message", error.map(|failure| &*failure.message).unwrap_or_default());
     if object.contains_key("data") {
@@ -217,10 +218,8 @@ fn closed_answer(id: &Id, decision: &Decision, settled: Settled, method: &str) -
             answer::error(Some(id), code, &failure.message, Some(told))
         }
         None if method == "sampling/createMessage" && content.as_str().is_some() => {
-            let text = Object::from_iter([
-                ("type", Json::from("text")),
-                ("text", (*content).clone()),
-            ]);
+            let text =
+                Object::from_iter([("type", Json::from("text")), ("text", (*content).clone())]);
             let message = Object::from_iter([
                 ("role", Json::from("assistant")),
                 ("content", text.into()),

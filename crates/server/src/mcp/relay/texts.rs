@@ -42,7 +42,11 @@ impl Conversation {
     }
 
     /// The result of a request that is no call.
-    pub(super) async fn review_result(self: &Arc<Self>, frame: Frame, call: &Arc<ToolCall>) -> Fate {
+    pub(super) async fn review_result(
+        self: &Arc<Self>,
+        frame: Frame,
+        call: &Arc<ToolCall>,
+    ) -> Fate {
         let Some(result) = frame.get("result") else { return Fate::Pass(frame.into_text()) };
         match self.reviewed(call, result).await {
             Ok(None) => Fate::Pass(frame.into_text()),
@@ -52,11 +56,7 @@ impl Conversation {
     }
 
     /// An error that answers a request that is no call.
-    pub(super) async fn review_error(
-        self: &Arc<Self>,
-        frame: Frame,
-        method: Option<Name>,
-    ) -> Fate {
+    pub(super) async fn review_error(self: &Arc<Self>, frame: Frame, method: Option<Name>) -> Fate {
         let Some(error) = frame.get("error").and_then(Json::as_object).cloned() else {
             return Fate::Pass(frame.into_text());
         };
@@ -108,11 +108,9 @@ impl Conversation {
 fn says_anything(method: &str, params: &Json) -> bool {
     match method {
         "notifications/cancelled" => params.get("reason").is_some(),
-        "notifications/progress" => {
-            params.as_object().is_some_and(|all| {
-                all.iter().any(|(key, _)| !matches!(key, "progressToken" | "progress" | "total"))
-            })
-        }
+        "notifications/progress" => params.as_object().is_some_and(|all| {
+            all.iter().any(|(key, _)| !matches!(key, "progressToken" | "progress" | "total"))
+        }),
         _ => params.as_object().is_some_and(|all| !all.is_empty()),
     }
 }

@@ -1,0 +1,63 @@
+//! Arguments of `tollgate mcp`: the relay, and the pins of tools' definitions.
+
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Put it where your client starts the server:
+  before:  npx -y @modelcontextprotocol/server-filesystem .
+  after:   tollgate mcp --server files -- npx -y @modelcontextprotocol/server-filesystem .
+
+Standard input and output belong to the protocol; what people should know is on standard error."
+)]
+pub(crate) struct McpArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+
+    /// The server's name, as policies and the ledger know it (default: the program's)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+
+    /// The program that is the server, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Look at the definitions of tools that were pinned, and accept changed ones
+    Pins {
+        #[command(subcommand)]
+        command: PinsCommand,
+    },
+    /// Run a server that ends with its relay (used by the relay itself)
+    #[command(hide = true)]
+    Child {
+        #[arg(last = true, required = true)]
+        program: Vec<OsString>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PinsCommand {
+    /// List all pins, and which definitions changed since
+    List {
+        /// How the answer is written
+        #[arg(long, value_enum, default_value_t = super::Format::Text)]
+        format: super::Format,
+    },
+    /// Accept what a server now says about its tools
+    Accept {
+        /// The server
+        server: String,
+        /// Only this tool; may be repeated
+        #[arg(long = "tool", value_name = "TOOL")]
+        tools: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}

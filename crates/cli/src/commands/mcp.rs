@@ -1,0 +1,244 @@
+//! `tollgate mcp`: the relay between an MCP client and an MCP server.
+//!
+//! This opens the policy in force like every other command and hands the gate to the relay. Whatever
+//! keeps the policy from being opened ends the command before the server is started.
+
+use crate::args::{Globals, McpArguments, McpCommand, PinsCommand};
+use crate::desk::{Desk, agreed, unopened};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use tollgate::Tollgate;
+use tollgate::gate::text::shown;
+use tollgate::gate::{EventId, Name, RecordKind, Session};
+use tollgate::places::user_name;
+use tollgate_server::mcp::{
+    Asking, Command, Definitions, Ended, PinFile, Relay, RelayOptions, stdio,
+};
+
+/// Programs that only start another one: the server's name is in their arguments.
+const RUNNERS: [&str; 10] =
+    ["npx", "uvx", "uv", "node", "python", "python3", "bunx", "deno", "docker", "pipx"];
+
+pub(crate) fn run(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
+    match &arguments.command {
+        None => relay(globals, arguments),
+        Some(McpCommand::Child { program }) => child(program),
+        Some(McpCommand::Pins { command: PinsCommand::List { format } }) => {
+            list(&Desk::new(globals)?, *format)
+        }
+        Some(McpCommand::Pins { command: PinsCommand::Accept { server, tools, yes } }) => {
+            accept(&Desk::new(globals)?, server, tools, *yes)
+        }
+    }
+}
+
+fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
+    if arguments.program.is_empty() {
+        return Err(Failure::usage(
+            "there is no server to relay to",
+            "tollgate mcp --server NAME -- PROGRAM ARGUMENTS..",
+        ));
+    }
+    let desk = Desk::new(globals)?;
+    let server = match &arguments.server {
+        Some(name) => name.clone(),
+        None => name_of(&arguments.program),
+    };
+    let state = desk.state()?;
+    let definitions = Arc::new(Definitions::new(&*server, Some(Arc::new(PinFile::of(&state)))));
+    let asking = Asking::or_else(None);
+    let opened = Tollgate::builder()
+        .places(desk.places.clone())
+        .hook(definitions.hook())
+        .approver(Arc::<Asking>::clone(&asking))
+        .open()
+        .map_err(|error| unopened(&error))?;
+    for notice in opened.notices() {
+        output::note(&notice);
+    }
+    let opened = Arc::new(opened);
+    let watch = opened.watch(|heard| match heard {
+        Ok((_, digest)) => output::note(&format!("what is in force changed: {digest}")),
+        Err(error) => output::note(&format!("what was in force stays in force: {error}")),
+    });
+    let _watch = watch.map_err(Failure::internal)?;
+    let relay = Relay::new(RelayOptions {
+        gate: Arc::clone(opened.gate()),
+        server: Name::from(&*server),
+        definitions,
+        asking,
+        tell: Arc::new(|line| output::note(line)),
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal(format!("no runtime: {error}")))?;
+    let session = Session {
+        user: Some(Name::from(user_name())),
+        host: Some(Name::from("mcp")),
+        cwd: std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into()),
+        ..Session::new(format!("mcp-{}", EventId::made(desk.now())))
+    };
+    let command = command(&arguments.program)?;
+    let ended = runtime.block_on(stdio::relay(
+        &relay,
+        session,
+        &command,
+        std::io::stdin(),
+        std::io::stdout(),
+        told_to_end(),
+    ));
+    let flushed = runtime.block_on(opened.gate().flush());
+    // The thread that reads standard input may wait for ever.
+    runtime.shutdown_background();
+    flushed
+        .map_err(|error| Failure::internal(format!("the last records are not written: {error}")))?;
+    match ended.map_err(|error| Failure::usage(error, "check the command behind `--`"))? {
+        Ended::Itself(status, true) => Err(Failure::internal(format!(
+            "the server `{server}` ended before its client: {status}"
+        ))),
+        Ended::Itself(_, false) | Ended::Terminated | Ended::Killed => Ok(Exit::Done),
+    }
+}
+
+/// The server's program, started through this one, so that it ends with its relay however that ends.
+fn command(program: &[OsString]) -> Result<Command, Failure> {
+    let this = std::env::current_exe()
+        .map_err(|error| Failure::internal(format!("this program cannot be found: {error}")))?;
+    let mut arguments: Vec<OsString> = ["mcp", "child", "--"].map(OsString::from).to_vec();
+    arguments.extend(program.iter().cloned());
+    Ok(Command { program: this.into(), arguments })
+}
+
+/// Becomes the server's program, after asking the system to end it when its relay is gone.
+fn child(program: &[OsString]) -> Result<Exit, Failure> {
+    let Some((program, arguments)) = program.split_first() else { return Ok(Exit::Usage) };
+    let parent = rustix::process::getppid();
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(
+        |error| Failure::internal(format!("the server cannot be bound to its relay: {error}")),
+    )?;
+    // It may have been gone before that took hold.
+    if rustix::process::getppid() != parent {
+        return Ok(Exit::Internal);
+    }
+    let error = std::process::Command::new(program).args(arguments).exec();
+    let program = Path::new(program).display().to_string();
+    Err(Failure::usage(
+        format!("the server `{}` cannot be started: {error}", shown(&program, 200)),
+        "check the command behind `--`",
+    ))
+}
+
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut int)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+}
+
+/// The name of a server that is given none: that of its program.
+fn name_of(program: &[OsString]) -> String {
+    let mut words = program.iter().map(|word| word.to_string_lossy());
+    let last = |word: &str| {
+        let word = word.trim_end_matches('/');
+        let word = word.rsplit('/').next().unwrap_or(word);
+        // A version behind a package's name.
+        let end =
+            word.char_indices().skip(1).find(|(_, c)| *c == '@').map_or(word.len(), |(i, _)| i);
+        word.get(..end).unwrap_or(word).to_owned()
+    };
+    let first = last(&words.next().unwrap_or_default());
+    if !RUNNERS.contains(&&*first) {
+        return first;
+    }
+    let named = words.find(|word| !word.starts_with('-') && !matches!(&**word, "run" | "tool"));
+    named.map_or(first, |word| last(&word))
+}
+
+fn list(desk: &Desk, format: crate::args::Format) -> Result<Exit, Failure> {
+    let pinned = PinFile::of(&desk.state()?).read().map_err(Failure::internal)?;
+    let changed =
+        |pin: &tollgate_server::mcp::Pin| if pin.seen.is_some() { "changed" } else { "as pinned" };
+    if format == crate::args::Format::Json {
+        for (server, tools) in &pinned.servers {
+            for (tool, pin) in tools {
+                output::say_line(
+                    &serde_json::json!({
+                        "server": server, "tool": tool, "accepted": pin.accepted, "seen": pin.seen,
+                        "changed": pin.seen.is_some(),
+                    })
+                    .to_string(),
+                )?;
+            }
+        }
+        return Ok(Exit::Done);
+    }
+    if pinned.servers.is_empty() {
+        output::say_line("no definitions are pinned yet: a relay pins what it sees first")?;
+    }
+    for (server, tools) in &pinned.servers {
+        output::say_line(&shown(server, 200).to_string())?;
+        for (tool, pin) in tools {
+            output::say_line(&format!("  {:<40} {}", shown(tool, 200).to_string(), changed(pin)))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn accept(desk: &Desk, server: &str, tools: &[String], yes: bool) -> Result<Exit, Failure> {
+    let pins = PinFile::of(&desk.state()?);
+    let pinned = pins.read().map_err(Failure::internal)?;
+    let Some(known) = pinned.servers.get(server) else {
+        let message = format!("nothing is pinned of a server `{}`", shown(server, 200));
+        return Err(Failure::usage(message, "tollgate mcp pins list"));
+    };
+    let wanted = |tool: &str| tools.is_empty() || tools.iter().any(|one| one == tool);
+    let changed: Vec<(String, String)> = known
+        .iter()
+        .filter(|(tool, _)| wanted(tool))
+        .filter_map(|(tool, pin)| Some((tool.clone(), pin.seen.clone()?)))
+        .collect();
+    if changed.is_empty() {
+        output::say_line("nothing changed since it was pinned")?;
+        return Ok(Exit::Done);
+    }
+    for (tool, _) in &changed {
+        output::say_line(&format!(
+            "{}: the server says something else about it now",
+            shown(tool, 200)
+        ))?;
+    }
+    if !yes && !agreed("Accept what the server says now?")? {
+        return Ok(Exit::No);
+    }
+    let policy = desk.load()?;
+    let names = changed.iter().map(|(tool, _)| tool.as_str()).collect::<Vec<_>>().join(", ");
+    let detail = [("server", Some(server.to_owned())), ("accepted", Some(names))];
+    desk.record(&policy, RecordKind::Trust, None, &detail)?;
+    pins.change(|pinned| {
+        let Some(tools) = pinned.servers.get_mut(server) else { return };
+        for (tool, digest) in &changed {
+            if let Some(pin) = tools.get_mut(tool)
+                // What a person has looked at, and nothing that came since.
+                && pin.seen.as_ref() == Some(digest)
+            {
+                pin.accepted.clone_from(digest);
+                pin.seen = None;
+            }
+        }
+    })
+    .map_err(Failure::internal)?;
+    output::say_line(&format!("accepted: {}", changed.len()))?;
+    Ok(Exit::Done)
+}
