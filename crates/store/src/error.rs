@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder is a symbolic link.
-    #[error("the ledger's folder `{}` is a symbolic link", .folder.display())]
+    #[error("the folder `{}` is a symbolic link", .folder.display())]
     Link {
         /// The folder.
         folder: PathBuf,
@@ -20,7 +20,7 @@ pub enum StoreError {
         folder: PathBuf,
     },
     /// Others than its owner may write to the folder.
-    #[error("others may write to the ledger's folder `{}` (its mode is {mode:o})", .folder.display())]
+    #[error("others may write to the folder `{}` (its mode is {mode:o})", .folder.display())]
     OpenToOthers {
         /// The folder.
         folder: PathBuf,
@@ -29,7 +29,7 @@ pub enum StoreError {
     },
     /// The folder belongs to another user.
     #[error(
-        "the ledger's folder `{}` belongs to user {owner}, this program runs as user {user}",
+        "the folder `{}` belongs to user {owner}, this program runs as user {user}",
         .folder.display()
     )]
     Owner {

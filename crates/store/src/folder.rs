@@ -54,7 +54,7 @@ impl Folder {
 }
 
 /// Makes the folder and what is missing above it, and makes its name durable.
-fn make(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn make(path: &Path) -> Result<(), StoreError> {
     let make = || {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {

@@ -1,8 +1,12 @@
-//! What the gate must never lose: the ledger on disk; and the clock of the machine.
+//! What the gate must never lose: the ledger and the state of sessions on disk; and the clock of the
+//! machine.
 //!
 //! The ledger is a folder of JSON Lines files that any text tool can read. [`FileLedger`] appends to
 //! it, several processes at once if need be; [`Book`] reads it back, strictly. Each line holds the
 //! hash of the line before it, so that a changed book shows.
+//!
+//! Beside it stands the state of sessions ([`DiskState`]): a small locked file each, and SQLite for what
+//! is counted across them.
 //!
 //! There is no service to start, no database and no async runtime on the way of a record. It runs on
 //! Unix systems only: it rests on their file permissions and locks.
@@ -19,9 +23,11 @@ pub mod memory;
 pub mod open_calls;
 pub mod proof;
 pub mod prune;
+pub mod state;
 pub mod verify;
 
 mod batch;
+mod database;
 mod disk;
 mod error;
 mod folder;
@@ -37,6 +43,7 @@ mod tests;
 pub use book::{Book, BookError, Entries, Entry};
 pub use checkpoint::Checkpoint;
 pub use clock::SystemClock;
+pub use database::DatabaseError;
 pub use error::StoreError;
 pub use hash::HashValue;
 pub use key::{CheckpointKey, Handover, PublicKey};
@@ -46,4 +53,5 @@ pub use memory::ChainedMemory;
 pub use open_calls::{OpenCalls, OpenCallsError};
 pub use proof::{ConsistencyProof, InclusionProof, ProofError};
 pub use prune::{PruneError, Tombstone, prune};
+pub use state::{DiskState, HostProcess, LimitShown, SessionFault, SessionShown};
 pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

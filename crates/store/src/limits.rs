@@ -49,3 +49,11 @@ pub const OPEN_CALLS_MAX: usize = 100_000;
 pub const HANDOVERS_BYTES_MAX: u64 = 1024 * 1024;
 /// Largest tombstone, in bytes.
 pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;
+/// Days after which a session that nobody has used is forgotten, unless it was ended.
+pub const SESSION_IDLE_DAYS_MAX: u64 = 30;
+/// Calls of a session that are noted to hold something; with more, every call is looked up.
+pub const OPEN_NOTES_MAX: usize = 256;
+/// Processes of its host that are noted of one session.
+pub const HOST_PROCESSES_MAX: usize = 16;
+/// Ended leases that one step frees; the next one goes on.
+pub const LEASES_SWEPT_MAX: usize = 1_000;

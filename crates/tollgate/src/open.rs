@@ -17,7 +17,7 @@ use tollgate_policy::{
     HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, Loaded, ToolFacts,
     TrustStore, load, load_text,
 };
-use tollgate_store::{FileLedger, LedgerOptions, StoreError, SystemClock};
+use tollgate_store::{DiskState, FileLedger, HostProcess, LedgerOptions, StoreError, SystemClock};
 
 /// A gate under a policy, with its ledger.
 pub struct Tollgate {
@@ -159,6 +159,8 @@ pub struct Builder {
     ledger_folder: Option<PathBuf>,
     ledger: Option<Arc<dyn Ledger>>,
     state: Option<Arc<dyn State>>,
+    state_folder: Option<PathBuf>,
+    host: Option<HostProcess>,
     scrub: Option<Arc<dyn Scrub>>,
     approver: Option<Arc<dyn Approver>>,
     clock: Option<Arc<dyn Clock>>,
@@ -370,6 +372,19 @@ fn switched(
     }
 }
 
+/// Where sessions are kept on disk, unless the program keeps them itself.
+fn state_folder(
+    source: &Source,
+    named: Option<PathBuf>,
+    has_own: bool,
+) -> Result<Option<PathBuf>, PlacesError> {
+    match source {
+        _ if has_own || named.is_some() => Ok(named),
+        Source::Places(places) => places.state().map(Some),
+        Source::Code | Source::Text(..) | Source::Layers(_) => Ok(None),
+    }
+}
+
 /// Policies that are ignored.
 fn notices(loaded: &Loaded) -> Vec<String> {
     let ignored = loaded.layers.iter().filter(|layer| layer.state != LayerState::InForce);
@@ -480,6 +495,22 @@ impl Builder {
         self
     }
 
+    /// Keeps sessions and limits on disk in this folder, for all processes that name it. With
+    /// [`Builder::places`] that is the state folder, without any of these they are kept in memory.
+    #[must_use]
+    pub fn state_folder(mut self, folder: impl Into<PathBuf>) -> Builder {
+        self.state_folder = Some(folder.into());
+        self
+    }
+
+    /// The process of the agent program, where this one runs as its hook: it is noted in its sessions
+    /// on disk, so that nothing that it has started can answer for a person.
+    #[must_use]
+    pub fn host_process(mut self, host: HostProcess) -> Builder {
+        self.host = Some(host);
+        self
+    }
+
     /// Scrubs records with this. Without one, the detector's rules for secrets do it.
     #[must_use]
     pub fn scrub(mut self, scrub: Arc<dyn Scrub>) -> Builder {
@@ -548,6 +579,10 @@ impl Builder {
         if let Source::Places(places) = &source {
             whereabouts.places(places);
         }
+        let state_folder = state_folder(&source, self.state_folder, self.state.is_some())?;
+        if let Some(folder) = &state_folder {
+            whereabouts.folder(folder);
+        }
         if let Some(folder) = &ledger_folder {
             whereabouts.folder(folder);
             let options = LedgerOptions::new(Arc::clone(&clock));
@@ -556,7 +591,8 @@ impl Builder {
         if let Some(ledger) = self.ledger {
             builder = builder.ledger(ledger);
         }
-        if let Some(state) = self.state {
+        let on_disk = state_folder.map(|folder| DiskState::new(&folder, clock.clone(), self.host));
+        if let Some(state) = self.state.or(on_disk.map(|state| Arc::new(state) as Arc<dyn State>)) {
             builder = builder.state(state);
         }
         builder = builder.scrub(match self.scrub {

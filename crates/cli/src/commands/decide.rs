@@ -14,7 +14,8 @@ use std::sync::Arc;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::text::shown_block;
 use tollgate::gate::{
-    Durability, Event, EventError, Ledger, LedgerError, ManualClock, Name, Record, Soon,
+    Durability, Event, EventError, Ledger, LedgerError, ManualClock, MemoryState, Name, Record,
+    Soon,
 };
 use tollgate::policy::{Layer, LayerKind};
 use tollgate::{OpenError, ReloadError, Reloaded, Tollgate};
@@ -90,12 +91,17 @@ fn open(globals: &Globals, arguments: &DecideArguments) -> Result<Opened, OpenEr
     } else {
         let named = |path: &std::path::PathBuf| Layer::named(LayerKind::User, path);
         builder = builder.policy_layers(globals.policy.iter().map(named).collect());
+        if let Some(state) = &globals.state {
+            builder = builder.state_folder(state);
+        }
     }
     builder = match &arguments.ledger {
         Some(folder) => builder.ledger_folder(folder),
         None => builder.ledger(Arc::new(NoLedger)),
     };
     if let Some(clock) = &by_hand {
+        // A replay is about a time of its own; what is counted now is not its business.
+        builder = builder.state(Arc::new(MemoryState::new()));
         builder = builder.clock(Arc::<ManualClock>::clone(clock));
     }
     Ok(Opened { tollgate: Arc::new(builder.open()?), by_hand })

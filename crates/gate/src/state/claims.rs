@@ -10,14 +10,15 @@ use crate::code::Code;
 use crate::event::Name;
 use crate::limits::{CLAIM_KEYS_MAX, RATE_EVENTS_MAX};
 use crate::payload::Usage;
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// How long a breaker that may be tried again is remembered when room is needed, in milliseconds.
-const BREAKER_KEPT_MS: u64 = 60 * 60 * 1_000;
+pub(super) const BREAKER_KEPT_MS: u64 = 60 * 60 * 1_000;
 
 /// What a limit or breaker wants reserved if the event goes through.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The hook whose claim it is.
     pub hook: Name,
@@ -28,7 +29,8 @@ pub struct Claim {
 }
 
 /// Which calls a count counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Counted {
     /// Calls that ran; a reservation is given back when the call did not run.
     #[default]
@@ -38,7 +40,8 @@ pub enum Counted {
 }
 
 /// How much a key may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Quota {
     /// At most `max` calls in any window of `window_ms`.
     Rate {
@@ -165,34 +168,34 @@ pub struct Settlement {
 /// each step, which is what makes a step atomic.
 #[derive(Debug, Default)]
 pub struct ClaimTable {
-    keys: HashMap<Name, Account>,
+    pub(super) keys: HashMap<Name, Account>,
     /// By call; the oldest first, where several calls go by one key.
-    held: HashMap<CallKey, VecDeque<Held>>,
+    pub(super) held: HashMap<CallKey, VecDeque<Held>>,
     /// Leases in the order in which they end, for sweeping, each with its reservation's number.
-    leases: VecDeque<(Timestamp, CallKey, u64)>,
+    pub(super) leases: VecDeque<(Timestamp, CallKey, u64)>,
     /// The number of the last reservation.
-    last: u64,
+    pub(super) last: u64,
 }
 
 #[derive(Debug, Default)]
-struct Account {
+pub(super) struct Account {
     /// Moments (and amounts) that count within a window.
-    used: VecDeque<(Timestamp, u64)>,
+    pub(super) used: VecDeque<(Timestamp, u64)>,
     /// Sum of `used`.
-    used_sum: u64,
+    pub(super) used_sum: u64,
     /// Counted for ever.
-    total: u64,
+    pub(super) total: u64,
     /// Calls that run now.
-    running: u64,
+    pub(super) running: u64,
     /// Tokens or cost held for running calls.
-    estimated: u64,
-    breaker: BreakerState,
+    pub(super) estimated: u64,
+    pub(super) breaker: BreakerState,
     /// The longest window that anything in `used` counts in, in milliseconds.
-    window_ms: u64,
+    pub(super) window_ms: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum BreakerState {
+pub(super) enum BreakerState {
     #[default]
     Closed,
     OpenUntil(Timestamp),
@@ -201,10 +204,10 @@ enum BreakerState {
 }
 
 #[derive(Debug)]
-struct Held {
-    number: u64,
-    claims: Vec<Claim>,
-    at: Timestamp,
+pub(super) struct Held {
+    pub(super) number: u64,
+    pub(super) claims: Vec<Claim>,
+    pub(super) at: Timestamp,
 }
 
 impl ClaimTable {

@@ -91,7 +91,7 @@ impl MemoryState {
             root: Arc::clone(&cell.root),
             labels: Arc::clone(&inner.labels),
             aborted,
-            repeats: entry.call.map(|call| repeats(&inner.recent, call)).unwrap_or_default(),
+            repeats: entry.call.map(|call| Repeats::among(&inner.recent, call)).unwrap_or_default(),
         })
     }
 
@@ -182,19 +182,6 @@ fn cell_or_new(
     let cell = Arc::new(cell);
     sessions.insert(Arc::clone(&session.id), Arc::clone(&cell));
     Ok(cell)
-}
-
-/// Counts the call among the recent ones, itself included.
-fn repeats(recent: &VecDeque<(u64, bool)>, call: u64) -> Repeats {
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let newest_first = || recent.iter().rev();
-    Repeats {
-        in_a_row: 1 + count(newest_first().take_while(|(other, _)| *other == call).count()),
-        refused_before: count(
-            newest_first().take_while(|(other, refused)| *other == call && *refused).count(),
-        ),
-        recent: 1 + count(recent.iter().filter(|(other, _)| *other == call).count()),
-    }
 }
 
 impl SessionCell {

@@ -5,9 +5,11 @@
 
 mod claims;
 mod memory;
+mod parts;
 
 pub use claims::{Claim, ClaimTable, Counted, Exceeded, Quota, QuotaError, Settlement};
 pub use memory::MemoryState;
+pub use parts::{AccountPart, BreakerPart, ClaimParts, HeldPart};
 
 use crate::clock::Timestamp;
 use crate::code::Code;
@@ -15,7 +17,7 @@ use crate::event::Name;
 use crate::payload::Usage;
 use crate::session::Session;
 use crate::soon::Soon;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What was counted in a session and its children, from its start.
@@ -83,6 +85,22 @@ pub struct Repeats {
     pub refused_before: u32,
     /// The same call among the remembered ones.
     pub recent: u32,
+}
+
+impl Repeats {
+    /// Counts this call among the recent ones (oldest first, each with whether it was refused), itself
+    /// included.
+    pub fn among(recent: &VecDeque<(u64, bool)>, call: u64) -> Repeats {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let newest_first = || recent.iter().rev();
+        Repeats {
+            in_a_row: 1 + count(newest_first().take_while(|(other, _)| *other == call).count()),
+            refused_before: count(
+                newest_first().take_while(|(other, refused)| *other == call && *refused).count(),
+            ),
+            recent: 1 + count(recent.iter().filter(|(other, _)| *other == call).count()),
+        }
+    }
 }
 
 /// What hooks see of a session: a snapshot that includes the event being decided.

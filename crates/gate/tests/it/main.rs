@@ -22,5 +22,7 @@ mod properties;
 mod reading;
 mod rig;
 mod sessions;
+mod state_contract;
+mod states;
 mod switches;
 mod wire;

@@ -3,3 +3,4 @@
 mod crash;
 mod disk;
 mod errors;
+mod session_file;

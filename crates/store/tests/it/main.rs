@@ -6,4 +6,7 @@ mod kill;
 mod ledger;
 mod open_calls;
 mod rig;
+mod state;
+#[path = "../../../gate/tests/it/state_contract.rs"]
+mod state_contract;
 mod verify;

@@ -1,0 +1,430 @@
+//! The folder of sessions: one small locked file each.
+//!
+//! A file is named after the hash of the session's id, so that no id can name another file. It is
+//! opened, locked, read and written anew for each step: nothing of it is kept in a process, so any
+//! number of processes share it. Locks are never held two at a time.
+
+use super::body::{Body, Ended, HostProcess};
+use super::file::{self, FileFault, Write};
+use crate::disk::OpenHow;
+use crate::error::StoreError;
+use crate::folder::{check, make, open_file, wait_for};
+use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
+use crate::state::{SessionFault, SessionShown};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+use tollgate_gate::limits::{SESSION_ANCESTORS_MAX, SESSIONS_MAX};
+use tollgate_gate::state::{Entry, Trace};
+use tollgate_gate::{Aborted, Clock, Code, Counters, Name, Repeats, Session, SessionView};
+
+/// The file whose age says when the folder was last swept.
+const SWEPT: &str = "swept";
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The folder of sessions.
+pub(super) struct Sessions {
+    folder: PathBuf,
+    clock: Arc<dyn Clock>,
+    host: Option<HostProcess>,
+    ready: OnceLock<()>,
+}
+
+impl Sessions {
+    pub(super) fn new(
+        folder: PathBuf,
+        clock: Arc<dyn Clock>,
+        host: Option<HostProcess>,
+    ) -> Sessions {
+        Sessions { folder, clock, host, ready: OnceLock::new() }
+    }
+
+    /// Counts, then shows the session as hooks are to see it.
+    pub(super) fn enter(
+        &self,
+        session: &Session,
+        entry: Entry,
+    ) -> Result<SessionView, SessionFault> {
+        let counts = entry.count != Counters::default();
+        let own = self.in_session(session, |body| {
+            body.count(&entry.count);
+            let is_new = body.note_host(self.host);
+            let write = if counts || is_new { Write::Quick } else { Write::Not };
+            Ok((body.clone(), write))
+        })?;
+        let mut view = SessionView {
+            counters: own.counters(),
+            tree: own.counters(),
+            root: Name::clone(&own.root),
+            aborted: own.aborted.as_ref().map(|ended| Arc::new(ended.into())),
+            repeats: entry.call.map(|call| Repeats::among(&own.recent, call)).unwrap_or_default(),
+            labels: Arc::new(own.labels),
+        };
+        for (place, ancestor) in own.ancestors.iter().enumerate() {
+            let above = own.ancestors.get(place + 1);
+            let body = self.in_session(&ancestor_of(ancestor, above, &own.root), |body| {
+                body.count(&entry.count);
+                let write = if counts { Write::Quick } else { Write::Not };
+                Ok((body.clone(), write))
+            })?;
+            // The root is looked at last, and is the widest.
+            view.tree = body.counters();
+            if view.aborted.is_none() {
+                view.aborted = body.aborted.as_ref().map(|ended| Arc::new(ended.into()));
+            }
+        }
+        Ok(view)
+    }
+
+    /// Takes in what an event leaves behind, in the session and in those above it.
+    pub(super) fn leave(&self, session: &Session, trace: &Trace) -> Result<(), SessionFault> {
+        let ancestors = self.take(session, trace, true)?;
+        if trace.count == Counters::default() && trace.labels.is_empty() {
+            return Ok(());
+        }
+        for (place, ancestor) in ancestors.iter().enumerate() {
+            let (above, root) = (ancestors.get(place + 1), ancestors.last().unwrap_or(ancestor));
+            self.take(&ancestor_of(ancestor, above, root), trace, false)?;
+        }
+        Ok(())
+    }
+
+    fn take(&self, session: &Session, trace: &Trace, own: bool) -> Result<Vec<Name>, SessionFault> {
+        self.in_session(session, |body| {
+            let labelled = body.take(trace, own)?;
+            // A label that is lost would let a call pass that it should stop.
+            let write = if labelled { Write::Durable } else { Write::Quick };
+            Ok((body.ancestors.clone(), write))
+        })
+    }
+
+    /// Ends a session; the first reason stays. Whether this was the first.
+    pub(super) fn abort(&self, session: &Session, aborted: &Aborted) -> Result<bool, SessionFault> {
+        self.in_session(session, |body| {
+            if body.aborted.is_some() {
+                return Ok((false, Write::Not));
+            }
+            body.aborted = Some(Ended::from(aborted));
+            Ok((true, Write::Durable))
+        })
+    }
+
+    /// Takes the end of a session back; what it was.
+    pub(super) fn resume(&self, id: &str) -> Result<Option<Aborted>, SessionFault> {
+        let taken = self.update(id, |body| {
+            let ended = body.aborted.take();
+            let write = if ended.is_some() { Write::Durable } else { Write::Not };
+            Ok((ended.as_ref().map(Aborted::from), write))
+        })?;
+        Ok(taken.flatten())
+    }
+
+    /// Notes that a call of this session holds something; it must be there already.
+    pub(super) fn note(&self, id: &str, call: &str) -> Result<(), SessionFault> {
+        self.update(id, |body| {
+            body.note(call);
+            Ok(((), Write::Quick))
+        })
+        .map(drop)
+    }
+
+    /// Whether a call may hold something. Of a session that is not known nothing is known.
+    pub(super) fn may_hold(&self, id: &str, call: &str) -> Result<bool, SessionFault> {
+        let seen = self.update(id, |body| Ok((body.may_hold(call), Write::Not)))?;
+        Ok(seen.unwrap_or(true))
+    }
+
+    /// Takes a note of a call back.
+    pub(super) fn forget(&self, id: &str, call: &str) -> Result<(), SessionFault> {
+        self.update(id, |body| {
+            let write = if body.forget(call) { Write::Quick } else { Write::Not };
+            Ok(((), write))
+        })
+        .map(drop)
+    }
+
+    /// One session, as people look at it.
+    pub(super) fn show(&self, id: &str) -> Result<Option<SessionShown>, SessionFault> {
+        self.update(id, |body| Ok((SessionShown::from(&*body), Write::Not)))
+    }
+
+    /// All sessions, each as far as it can be read.
+    pub(super) fn list(&self) -> Result<Vec<Result<SessionShown, SessionFault>>, SessionFault> {
+        let mut all = Vec::new();
+        for path in self.files()? {
+            match self.change(&path, OpenHow::Existing, |body| {
+                let body = body.as_ref().map(SessionShown::from);
+                Ok((body, Write::Not))
+            }) {
+                Ok(shown) => all.extend(shown.map(Ok)),
+                Err(SessionFault::Gone) => {}
+                Err(fault) => all.push(Err(fault)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// One step on a session, which is made known if it is not.
+    fn in_session<T>(
+        &self,
+        session: &Session,
+        step: impl Fn(&mut Body) -> Result<(T, Write), SessionFault>,
+    ) -> Result<T, SessionFault> {
+        if let Some(done) = self.update(&session.id, &step)? {
+            return Ok(done);
+        }
+        self.make_known(session)?;
+        let done = self.update(&session.id, &step)?;
+        done.ok_or_else(|| SessionFault::Damaged { file: self.file(&session.id) })
+    }
+
+    /// One step on a session that is known; `None` for one that is not.
+    fn update<T>(
+        &self,
+        id: &str,
+        step: impl Fn(&mut Body) -> Result<(T, Write), SessionFault>,
+    ) -> Result<Option<T>, SessionFault> {
+        let path = self.file(id);
+        let done = self.change(&path, OpenHow::Existing, |body| match body {
+            None => Ok((None, Write::Not)),
+            // Two ids of one hash do not happen; a file that was put in another's place does.
+            Some(body) if &*body.id != id => Err(SessionFault::Damaged { file: path.clone() }),
+            Some(body) => {
+                let (done, write) = step(body)?;
+                body.seen_ms = self.clock.now().millis().max(body.seen_ms);
+                Ok((Some(done), write))
+            }
+        });
+        match done {
+            Err(SessionFault::Gone) => Ok(None),
+            done => done,
+        }
+    }
+
+    /// Makes a session known, and first the one above it.
+    fn make_known(&self, session: &Session) -> Result<(), SessionFault> {
+        let above = session.parent.as_ref().or(session.root.as_ref());
+        let parent = match above.filter(|id| **id != session.id) {
+            None => None,
+            Some(id) => {
+                // A parent that was never seen still stands for its children.
+                let root = session.root.clone().filter(|root| root != id);
+                let known = Session { id: Name::clone(id), root, ..Session::default() };
+                Some(self.in_session(&known, |body| Ok((body.clone(), Write::Not)))?)
+            }
+        };
+        self.make_folder()?;
+        self.change(&self.file(&session.id), OpenHow::OrNew, |known| {
+            // Another process may have been first.
+            if known.is_some() {
+                return Ok(((), Write::Not));
+            }
+            *known = Some(self.new_body(session, parent.as_ref()));
+            Ok(((), Write::Quick))
+        })?;
+        // Room is made for those that come, and a folder that cannot be swept holds them all the same.
+        let _ = self.sweep_daily();
+        Ok(())
+    }
+
+    fn new_body(&self, session: &Session, parent: Option<&Body>) -> Body {
+        let now = self.clock.now();
+        let Some(parent) = parent else {
+            return Body::new(session, Vec::new(), Name::clone(&session.id), now);
+        };
+        let above = [Name::clone(&parent.id)].into_iter().chain(parent.ancestors.iter().cloned());
+        let mut body = Body::new(session, above.collect(), Name::clone(&parent.root), now);
+        // Refusing to know it would make its children the roots of trees of their own; so it is known,
+        // and ended.
+        if body.ancestors.len() > SESSION_ANCESTORS_MAX {
+            let reason =
+                format!("more than {SESSION_ANCESTORS_MAX} sessions above this one").into();
+            let aborted = Aborted { code: Code::LimitExceeded, reason, hook: None };
+            body.aborted = Some(Ended::from(&aborted));
+            body.ancestors.truncate(1);
+        }
+        // A child starts with what its parent may not do either.
+        body.labels.clone_from(&parent.labels);
+        body
+    }
+
+    /// One step on one file, under its lock.
+    fn change<T>(
+        &self,
+        path: &Path,
+        how: OpenHow,
+        step: impl FnOnce(&mut Option<Body>) -> Result<(T, Write), SessionFault>,
+    ) -> Result<T, SessionFault> {
+        self.check_folder()?;
+        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        let (file, _held) = loop {
+            let file = match open_file(path, how) {
+                Ok(file) => Arc::new(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(SessionFault::Gone);
+                }
+                Err(error) => return Err(SessionFault::io("open", path, error)),
+            };
+            let held = wait_for(&file, until)?;
+            // One that was swept while it was waited for is another file than the one of this name.
+            match crate::disk::DiskFile::len(&*file) {
+                Ok(_) => break (file, held),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(SessionFault::io("look at", path, error)),
+            }
+        };
+        let at = |fault| SessionFault::of_file(path, fault);
+        let found = file::read(&*file).map_err(at)?;
+        let unreadable = |cause| SessionFault::Unreadable { file: path.to_owned(), cause };
+        let mut body = found.state.as_deref().map(Body::read).transpose().map_err(unreadable)?;
+        let (done, write) = step(&mut body)?;
+        if let Some(body) = body.filter(|_| write != Write::Not) {
+            let text = body.text().map_err(unreadable)?;
+            file::write(&*file, &found, &text, write).map_err(at)?;
+            if write == Write::Durable && !found.was_synced() {
+                self.sync_name()?;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Makes the names of files durable.
+    fn sync_name(&self) -> Result<(), SessionFault> {
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| SessionFault::io("sync", &self.folder, error))
+    }
+
+    fn file(&self, id: &str) -> PathBuf {
+        let mut name = String::with_capacity(64);
+        for byte in Sha256::digest(id.as_bytes()) {
+            // Writing to a string cannot fail.
+            let _ = write!(name, "{byte:02x}");
+        }
+        self.folder.join(name)
+    }
+
+    /// The files of sessions, in no order.
+    fn files(&self) -> Result<Vec<PathBuf>, SessionFault> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(SessionFault::io("list", &self.folder, error)),
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| SessionFault::io("list", &self.folder, error))?;
+            let name = entry.file_name();
+            let is_hash =
+                |name: &str| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
+            if name.to_str().is_some_and(is_hash) {
+                files.push(entry.path());
+            }
+        }
+        Ok(files)
+    }
+
+    /// Refuses a folder that others could write to; one that is not there holds no session.
+    fn check_folder(&self) -> Result<(), SessionFault> {
+        if self.ready.get().is_some() {
+            return Ok(());
+        }
+        match fs::symlink_metadata(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(SessionFault::Gone);
+            }
+            Err(error) => return Err(SessionFault::io("look at", &self.folder, error)),
+            Ok(_) => {}
+        }
+        check(&self.folder)?;
+        // Two threads that look at once find the same.
+        let _ = self.ready.set(());
+        Ok(())
+    }
+
+    fn make_folder(&self) -> Result<(), SessionFault> {
+        match self.check_folder() {
+            Err(SessionFault::Gone) => make(&self.folder)?,
+            checked => return checked,
+        }
+        self.check_folder()
+    }
+
+    /// Once a day: forgets sessions that nobody has used for long, and the oldest beyond the cap. One
+    /// that was ended is kept.
+    fn sweep_daily(&self) -> Result<(), SessionFault> {
+        let mark = self.folder.join(SWEPT);
+        let is_due = |mark: &Path| match fs::metadata(mark).and_then(|data| data.modified()) {
+            Ok(at) => at.elapsed().is_ok_and(|age| age > DAY),
+            Err(_) => true,
+        };
+        if !is_due(&mark) {
+            return Ok(());
+        }
+        let io = |error| SessionFault::io("sweep", &self.folder, error);
+        let file = open_file(&mark, OpenHow::OrNew).map_err(io)?;
+        file.set_modified(SystemTime::now()).map_err(io)?;
+        let mut aged = Vec::new();
+        for path in self.files()? {
+            if let Ok(at) = fs::metadata(&path).and_then(|data| data.modified()) {
+                aged.push((at, path));
+            }
+        }
+        aged.sort();
+        let beyond = aged.len().saturating_sub(SESSIONS_MAX);
+        let idle = Duration::from_secs(DAY.as_secs() * SESSION_IDLE_DAYS_MAX);
+        for (place, (at, path)) in aged.into_iter().enumerate() {
+            if place < beyond || at.elapsed().is_ok_and(|age| age > idle) {
+                let _ = self.forget_file(&path);
+            }
+        }
+        Ok(())
+    }
+
+    fn forget_file(&self, path: &Path) -> Result<(), SessionFault> {
+        self.change(path, OpenHow::Existing, |body| {
+            if body.as_ref().is_none_or(|body| body.aborted.is_none()) {
+                fs::remove_file(path).map_err(|error| SessionFault::io("remove", path, error))?;
+            }
+            Ok(((), Write::Not))
+        })
+    }
+}
+
+/// A session above another, as far as the other one knows it.
+fn ancestor_of(id: &Name, above: Option<&Name>, root: &Name) -> Session {
+    Session {
+        id: Name::clone(id),
+        parent: above.cloned(),
+        root: Some(Name::clone(root)).filter(|root| root != id),
+        ..Session::default()
+    }
+}
+
+impl From<StoreError> for SessionFault {
+    fn from(error: StoreError) -> SessionFault {
+        if let StoreError::Busy { wait_ms } = error {
+            return SessionFault::Busy { wait_ms };
+        }
+        SessionFault::Folder(error)
+    }
+}
+
+impl SessionFault {
+    fn io(verb: &'static str, path: &Path, cause: io::Error) -> SessionFault {
+        SessionFault::Io { verb, file: path.to_owned(), cause }
+    }
+
+    fn of_file(path: &Path, fault: FileFault) -> SessionFault {
+        let file = path.to_owned();
+        match fault {
+            FileFault::Io(cause) => SessionFault::Io { verb: "use", file, cause },
+            FileFault::Damaged => SessionFault::Damaged { file },
+            FileFault::Newer => SessionFault::Newer { file },
+            FileFault::TooLarge => SessionFault::TooLarge { max: file::STATE_BYTES_MAX },
+        }
+    }
+}
