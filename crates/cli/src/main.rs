@@ -11,8 +11,10 @@ mod desk;
 mod exec;
 mod exit;
 mod hosting;
+mod looking;
 mod output;
 mod past;
+mod scan;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -61,6 +63,8 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Pause(arguments) => commands::pause::run(globals, &arguments),
         Command::Trust(arguments) => commands::trust::run(globals, &arguments),
         Command::Mcp(arguments) => commands::mcp::run(globals, &arguments),
+        Command::Scan(arguments) => scan::run(globals, &arguments),
+        Command::Redact(arguments) => commands::redact::run(globals, &arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
     }
 }

@@ -66,6 +66,7 @@ pub use finding::{Category, Finding, Kind, RuleId, Severity, Standing};
 pub use mask::{HashKey, Mask, MaskWith};
 pub use memory::{MaskMemory, masks_in};
 pub use model::{NameModel, NameModelError, NameSpan};
+pub use pipe::Piped;
 pub use redact::{NumberMask, Redacted, Redactor, UNSCANNED};
 pub use rule::Rule;
 pub use rules::all as rules;

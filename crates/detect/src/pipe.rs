@@ -8,11 +8,25 @@ use std::io::{self, Read, Write};
 
 use crate::config::Context;
 use crate::finding::Finding;
+use crate::model::NameModelError;
 use crate::redact::Redactor;
 use crate::stream::{Released, StreamFormat};
 
 /// How much is read at a time, in bytes.
 const READ_BYTES: usize = 64 * 1024;
+
+/// What went through a pipe, and what of it was withheld.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Piped {
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Lines that were withheld because they are longer than
+    /// [`LINE_BYTES_MAX`](crate::limits::LINE_BYTES_MAX) (JSON lines only).
+    pub lines_withheld: u64,
+    /// Set when a part was withheld because a name model gave no answer.
+    pub incomplete: Option<NameModelError>,
+}
 
 impl Redactor {
     /// Copies everything from the reader to the writer, with masks; `found` hears of each finding, offsets and
@@ -28,11 +42,14 @@ impl Redactor {
         format: StreamFormat,
         ctx: &Context<'_>,
         mut found: impl FnMut(Finding),
-    ) -> io::Result<()> {
+    ) -> io::Result<Piped> {
         let mut stream = self.stream(format, ctx);
         let mut buffer = vec![0; READ_BYTES];
-        let mut emit = |released: Released, writer: &mut dyn Write| {
+        let mut piped = Piped::default();
+        let mut emit = |released: Released, piped: &mut Piped, writer: &mut dyn Write| {
             released.findings.into_iter().for_each(&mut found);
+            piped.lines_withheld += released.lines_withheld;
+            piped.incomplete = piped.incomplete.take().or(released.incomplete);
             writer.write_all(&released.bytes)
         };
         loop {
@@ -43,10 +60,12 @@ impl Redactor {
                 Err(error) => return Err(error),
             };
             let released = stream.push(buffer.get(..read).unwrap_or(&[]));
-            emit(released, writer)?;
+            piped.bytes += read as u64;
+            emit(released, &mut piped, writer)?;
             writer.flush()?;
         }
-        emit(stream.finish(), writer)?;
-        writer.flush()
+        emit(stream.finish(), &mut piped, writer)?;
+        writer.flush()?;
+        Ok(piped)
     }
 }

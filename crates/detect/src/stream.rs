@@ -39,6 +39,8 @@ pub struct Released {
     pub masks: Vec<String>,
     /// Set when a part was withheld because it could not be looked at wholly.
     pub incomplete: Option<NameModelError>,
+    /// How many lines were withheld for their length.
+    pub lines_withheld: u64,
 }
 
 /// Redacts a stream. Made by [`Redactor::stream`].
@@ -264,6 +266,7 @@ impl StreamRedactor {
         if self.pending.len() > LINE_BYTES_MAX {
             self.offset += self.pending.len();
             self.pending.clear();
+            out.lines_withheld += 1;
             out.bytes.extend_from_slice(format!("\"{UNSCANNED}\"").as_bytes());
             self.skipping = !ended;
             if ended {

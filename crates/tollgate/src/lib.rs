@@ -1,7 +1,7 @@
 //! Governs what AI agents do: one policy, one gate, one ledger.
 //!
 //! This is the crate to add. It puts the gate, a policy and a ledger together and has no rule of its
-//! own: whoever needs a piece by itself finds it under [`gate`], [`policy`] and [`store`].
+//! own: whoever needs a piece by itself finds it under [`gate`], [`policy`], [`store`] and [`detect`].
 //!
 //! Without a policy or hooks it refuses to open: a gate that nobody told anything would only look
 //! like one.
@@ -22,6 +22,7 @@ pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};
 pub use watch::{Reloaded, Watch};
 
+pub use tollgate_detect as detect;
 pub use tollgate_gate as gate;
 pub use tollgate_policy as policy;
 pub use tollgate_store as store;

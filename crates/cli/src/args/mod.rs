@@ -3,6 +3,7 @@
 mod exec;
 mod hosting;
 mod mcp;
+mod detect;
 mod policy;
 mod replay;
 mod switch;
@@ -10,6 +11,9 @@ mod switch;
 pub(crate) use exec::ExecArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
 pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
+pub(crate) use detect::{
+    MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
+};
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
@@ -94,6 +98,10 @@ pub(crate) enum Command {
     Trust(TrustArguments),
     /// Stand between an MCP client and an MCP server, and govern every call
     Mcp(McpArguments),
+    /// Find secrets and personal data in files, folders or standard input
+    Scan(ScanArguments),
+    /// Copy standard input to standard output with secrets and personal data masked
+    Redact(RedactArguments),
     /// Print the JSON Schema of an event, a decision, a record or a policy
     Schema(SchemaArguments),
 }

@@ -9,6 +9,7 @@ pub(crate) mod hooks;
 pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod pause;
+pub(crate) mod redact;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod test;

@@ -1,0 +1,70 @@
+//! `tollgate redact`: standard input to standard output, with masks.
+//!
+//! A filter in a pipe: what is complete goes out at once, a reader that has gone away ends it quietly, and
+//! what was not looked at is never written.
+
+use crate::args::{Globals, MaskForm, RedactArguments, RedactFormat};
+use crate::exit::{Exit, Failure};
+use crate::looking::detector;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use tollgate::detect::limits::LINE_BYTES_MAX;
+use tollgate::detect::{Context, Mask, Piped, Redactor, Standing, StreamFormat};
+use tollgate::gate::text::shown_block;
+
+/// How many characters `--mask stars` keeps at either end, as far as the kind of datum allows.
+const STARS_KEPT_CHARS: usize = 2;
+
+pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit, Failure> {
+    let mask = match arguments.mask {
+        MaskForm::Plain => Mask::Plain,
+        MaskForm::Label => Mask::Label,
+        MaskForm::Stars => {
+            Mask::Stars { keep_first: STARS_KEPT_CHARS, keep_last: STARS_KEPT_CHARS }
+        }
+        MaskForm::Shape => Mask::Shape,
+    };
+    let format = match arguments.format {
+        RedactFormat::Text => StreamFormat::Text,
+        RedactFormat::Jsonl => StreamFormat::JsonLines,
+    };
+    let redactor = Redactor::new(Arc::new(detector(globals, &arguments.what)?)).mask(mask);
+    let mut counts = BTreeMap::new();
+    let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
+    let piped = redactor.pipe(&mut input, &mut out, format, &Context::default(), |finding| {
+        if finding.standing == Standing::Active {
+            *counts.entry(finding.rule).or_insert(0_u64) += 1;
+        }
+    });
+    let piped = match piped {
+        Ok(piped) => piped,
+        // A reader that has gone away wants no more.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Exit::Done),
+        Err(error) => return Err(Failure::internal(format!("the stream broke off: {error}"))),
+    };
+    if arguments.report {
+        let mut report = format!("{} masked\n", counts.values().sum::<u64>());
+        for (rule, count) in &counts {
+            let _ = writeln!(report, "{count:>8}  {rule}");
+        }
+        eprint!("{}", shown_block(&report, usize::MAX));
+    }
+    Ok(withheld(&piped))
+}
+
+/// Says what was withheld.
+fn withheld(piped: &Piped) -> Exit {
+    if piped.lines_withheld > 0 {
+        let lines = crate::commands::check::counted(piped.lines_withheld as usize, "line");
+        eprintln!("warning: {lines} withheld: longer than {LINE_BYTES_MAX} bytes");
+    }
+    if let Some(fault) = &piped.incomplete {
+        eprintln!("warning: a part was withheld: {fault}");
+    }
+    match piped.lines_withheld > 0 || piped.incomplete.is_some() {
+        true => Exit::No,
+        false => Exit::Done,
+    }
+}
