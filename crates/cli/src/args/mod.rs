@@ -1,19 +1,19 @@
 //! The arguments, as they are typed. What they mean is each command's business.
 
+mod detect;
 mod exec;
 mod hosting;
 mod mcp;
-mod detect;
 mod policy;
 mod replay;
 mod switch;
 
-pub(crate) use exec::ExecArguments;
-pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
-pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
 pub(crate) use detect::{
     MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
 };
+pub(crate) use exec::ExecArguments;
+pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
+pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
