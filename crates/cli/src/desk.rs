@@ -10,9 +10,10 @@ use tollgate::gate::{
     BasicScrub, Clock, Durability, EventId, Json, Ledger, Object, Record, RecordKind, Scrub,
     Timestamp,
 };
+use tollgate::ledger::ledger_options;
 use tollgate::places::user_name;
 use tollgate::policy::{Layer, Loaded};
-use tollgate::store::{Committer, FileLedger, LedgerOptions, SystemClock};
+use tollgate::store::{Committer, FileLedger, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Switches, SwitchesError};
 
 /// Longest text of a person or policy that a line shows, in characters.
@@ -102,10 +103,8 @@ impl Desk {
         }
         told.insert("by", user_name());
         record.detail = Some(Json::from(told));
-        let options = LedgerOptions {
-            committer: Committer::Caller,
-            ..LedgerOptions::new(Arc::clone(&self.clock))
-        };
+        let keys = self.places.keys().map_err(|error| misplaced(&error))?;
+        let options = ledger_options(Arc::clone(&self.clock), Committer::Caller, Some(&keys));
         let unwritten = |error: &dyn std::fmt::Display| {
             Failure::internal(format!("the switch is not recorded, so it does not happen: {error}"))
         };

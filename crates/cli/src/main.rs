@@ -15,6 +15,7 @@ mod looking;
 mod output;
 mod past;
 mod scan;
+mod table;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -61,6 +62,9 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Status(arguments) => commands::status::run(globals, &arguments),
         Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
         Command::Pause(arguments) => commands::pause::run(globals, &arguments),
+        Command::Audit(arguments) => commands::audit::run(globals, &arguments),
+        Command::Review(arguments) => commands::review::run(globals, &arguments),
+        Command::Keys(arguments) => commands::keys::run(globals, &arguments),
         Command::Trust(arguments) => commands::trust::run(globals, &arguments),
         Command::Mcp(arguments) => commands::mcp::run(globals, &arguments),
         Command::Scan(arguments) => scan::run(globals, &arguments),

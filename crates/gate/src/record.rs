@@ -36,6 +36,10 @@ pub enum RecordKind {
     SessionAbort,
     /// The ledger cut a torn end.
     Recovered,
+    /// The oldest records were taken away.
+    Pruned,
+    /// Records of one person were erased.
+    Erased,
 }
 
 impl RecordKind {
@@ -51,6 +55,8 @@ impl RecordKind {
             RecordKind::Trust => "trust",
             RecordKind::SessionAbort => "session_abort",
             RecordKind::Recovered => "recovered",
+            RecordKind::Pruned => "pruned",
+            RecordKind::Erased => "erased",
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Appends a second, against a plain file: the same lines, in batches of the same size, written with
-//! one write and one fdatasync a batch. Also what opening costs, and what the lines cost without a
+//! one write and one fdatasync a batch; and against SQLite with a transaction a batch. Also what opening costs, and what the lines cost without a
 //! disk.
 //!
 //! Each cell runs for a fixed time and all of them in turns, several times over; the best turn counts,
@@ -101,6 +101,35 @@ fn plain(folder: &Path, line: &[u8], batch: usize) -> Done {
     }
     done.seconds = start.elapsed().as_secs_f64();
     std::fs::remove_file(path).unwrap();
+    done
+}
+
+/// The same lines into SQLite as a careful program keeps a log there: WAL, synchronous FULL, one
+/// transaction a batch, nothing hashed or signed.
+fn sqlite(folder: &Path, line: &[u8], batch: usize) -> Done {
+    let place = folder.join("sqlite");
+    std::fs::create_dir(&place).unwrap();
+    let mut db = rusqlite::Connection::open(place.join("log.db")).unwrap();
+    db.pragma_update(None, "journal_mode", "WAL").unwrap();
+    db.pragma_update(None, "synchronous", "FULL").unwrap();
+    db.execute_batch("CREATE TABLE log (seq INTEGER PRIMARY KEY, line BLOB NOT NULL) STRICT")
+        .unwrap();
+    let (start, mut done) = (Instant::now(), Done::default());
+    while start.elapsed() < TURN {
+        let transaction = db.transaction().unwrap();
+        {
+            let mut insert = transaction.prepare("INSERT INTO log (line) VALUES (?1)").unwrap();
+            for _ in 0..batch {
+                insert.execute([line]).unwrap();
+            }
+        }
+        transaction.commit().unwrap();
+        done.records += batch as u64;
+        done.batches += 1;
+    }
+    done.seconds = start.elapsed().as_secs_f64();
+    drop(db);
+    std::fs::remove_dir_all(place).unwrap();
     done
 }
 
@@ -258,8 +287,10 @@ fn main() {
     println!("{:<36} {:>12} {:>14} {:>10}", "", "records/s", "records/batch", "of plain");
     for batch in BATCHES {
         let (mut plains, mut threads, mut callers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sqlites = Vec::new();
         for _ in 0..TURNS {
             plains.push(plain(folder, &line, batch));
+            sqlites.push(sqlite(folder, &line, batch));
             threads.push(by_thread(folder, batch));
             if batch == 1 {
                 callers.push(by_caller(folder));
@@ -267,6 +298,7 @@ fn main() {
         }
         let base = best(&plains);
         row(&format!("plain append + fdatasync, batch {batch}"), base, None);
+        row(&format!("SQLite (WAL, FULL), batch {batch}"), best(&sqlites), Some(base));
         if batch == 1 {
             row("ledger, the caller commits", best(&callers), Some(base));
         }

@@ -4,9 +4,10 @@
 //! meanwhile; there reading ends where the head says that the book ended when it was opened.
 
 use crate::folder;
+use crate::hash::HashValue;
 use crate::head::{HEAD_NAME, Head};
 use crate::limits::HEAD_BYTES_MAX;
-use crate::line::{Line, LineFault};
+use crate::line::{Line, LineFault, leaf_of};
 use crate::prune::{Tombstone, tombstone_in};
 use crate::segment::{first_seq, is_blank, segment_name};
 use std::fs::File;
@@ -26,6 +27,13 @@ pub struct Entry {
     pub text: Vec<u8>,
     /// What it says.
     pub line: Line,
+}
+
+impl Entry {
+    /// The hash by which it stands in chain and tree.
+    pub fn hash(&self) -> HashValue {
+        leaf_of(&self.text)
+    }
 }
 
 /// Why the book cannot be read on.
@@ -237,6 +245,10 @@ impl Book {
     /// What stands for the records that were pruned.
     pub const fn tombstone(&self) -> Option<&Tombstone> {
         self.tombstone.as_ref()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub(crate) const fn head(&self) -> Option<&Head> {

@@ -9,11 +9,13 @@
 
 use crate::disk::{Disk, OpenHow, read_range};
 use crate::error::StoreError;
+use crate::folder::Folder;
 use crate::hash::{HashValue, parse_hex, write_hex};
 use crate::head::Place;
 use crate::key::{CheckpointKey, PublicKey};
 use crate::limits::CHECKPOINT_BYTES_MAX;
 use sha2::{Digest as _, Sha256};
+use std::path::Path;
 use tollgate_gate::{Json, Object, Timestamp};
 
 /// The file in the ledger's folder that holds the checkpoints, one a line.
@@ -128,6 +130,14 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// The last checkpoint in this ledger's folder, if it has one.
+///
+/// # Errors
+/// [`StoreError`] when the folder is not safe or the file cannot be read.
+pub fn last_checkpoint(folder: &Path) -> Result<Option<Checkpoint>, StoreError> {
+    read_last(&Folder::open(folder)?)
 }
 
 /// The last checkpoint of a ledger, if it has one. What a crash has left behind it is passed over.

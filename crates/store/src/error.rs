@@ -101,6 +101,15 @@ impl StoreError {
         StoreError::Io { verb, name: name.into(), source }
     }
 
+    /// Whether there was no room for what was to be written. A sync that fails says more than that: what
+    /// it was about may be lost though it can still be read.
+    pub(crate) fn is_want_of_room(&self) -> bool {
+        let StoreError::Io { verb, source, .. } = self else { return false };
+        let is_full =
+            matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        is_full && !matches!(*verb, "sync" | "seal" | "recover")
+    }
+
     /// Whether the ledger can go on after it: nothing was written and nothing is wrong with it.
     pub(crate) const fn is_passing(&self) -> bool {
         matches!(

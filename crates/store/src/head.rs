@@ -8,6 +8,7 @@
 //! was lost is made again by reading the book.
 
 use crate::hash::HashValue;
+use crate::line::leaf_of;
 use crate::tree::Frontier;
 use std::io::Write as _;
 
@@ -51,7 +52,7 @@ impl Place {
 
     /// Goes on behind a line of this text, given without its newline.
     pub(crate) fn pass(&mut self, line: &[u8]) {
-        self.prev = HashValue::of_line(line);
+        self.prev = leaf_of(line);
         if self.seq() == 0 {
             self.first = self.prev;
         }

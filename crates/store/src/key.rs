@@ -9,11 +9,12 @@ use crate::error::StoreError;
 use crate::folder::{check, open_file};
 use crate::hash::{parse_hex, write_hex};
 use crate::limits::HANDOVERS_BYTES_MAX;
+use crate::secret::read_private;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use tollgate_gate::{Json, Object, Timestamp};
 
@@ -63,7 +64,7 @@ impl CheckpointKey {
     pub fn open_or_make(path: &Path) -> Result<CheckpointKey, StoreError> {
         match CheckpointKey::open(path) {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                make(path)?;
+                make_with(path, key_text)?;
                 CheckpointKey::open(path)
             }
             opened => opened,
@@ -75,24 +76,7 @@ impl CheckpointKey {
     /// # Errors
     /// As [`CheckpointKey::open_or_make`], and when there is no such file.
     pub fn open(path: &Path) -> Result<CheckpointKey, StoreError> {
-        let name = || path.to_string_lossy();
-        let file = open_file(path, OpenHow::Existing)
-            .map_err(|error| StoreError::io("open", name(), error))?;
-        let mode =
-            file.metadata().map_err(|error| StoreError::io("look at", name(), error))?.mode();
-        if mode & 0o077 != 0 {
-            return Err(StoreError::Key {
-                file: path.to_owned(),
-                what: "others may read or write it",
-            });
-        }
-        let mut text = String::new();
-        file.take(256)
-            .read_to_string(&mut text)
-            .map_err(|error| StoreError::io("read", name(), error))?;
-        let seed = text.trim_end().strip_prefix(KEY_START).and_then(parse_hex);
-        let seed =
-            seed.ok_or(StoreError::Key { file: path.to_owned(), what: "it holds no key" })?;
+        let seed = read_private(path, KEY_START)?;
         Ok(CheckpointKey::from_seed(&seed))
     }
 
@@ -110,13 +94,16 @@ impl CheckpointKey {
     }
 }
 
-/// Makes a key file. Of two processes that do so at once, the first one's stays.
-fn make(path: &Path) -> Result<(), StoreError> {
+/// Makes a file of a fresh key. Of two processes that do so at once, the first one's stays.
+pub(crate) fn make_with(
+    path: &Path,
+    text: impl Fn(&[u8; 32]) -> Vec<u8>,
+) -> Result<(), StoreError> {
     let folder = folder_of(path);
     let io = |error| StoreError::io("make", path.to_string_lossy(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
     check(folder)?;
-    let text = key_text(&fresh_seed().map_err(io)?);
+    let text = text(&fresh_seed().map_err(io)?);
     let fresh = beside(path, &format!(".{}.new", std::process::id()));
     let made = write_whole(&fresh, &text).and_then(|()| match fs::hard_link(&fresh, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -138,7 +125,12 @@ fn fresh_seed() -> io::Result<[u8; 32]> {
 }
 
 fn key_text(seed: &[u8; 32]) -> Vec<u8> {
-    let mut text = KEY_START.as_bytes().to_vec();
+    text_of(KEY_START, seed)
+}
+
+/// The text of a file that holds these bytes.
+pub(crate) fn text_of(start: &str, seed: &[u8; 32]) -> Vec<u8> {
+    let mut text = start.as_bytes().to_vec();
     write_hex(seed, &mut text);
     text.push(b'\n');
     text

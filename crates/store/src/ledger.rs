@@ -4,15 +4,18 @@
 //! next batch, so that one sync serves all who wait. A short-lived process that appends a record or
 //! two needs no thread and no hand-over: there the caller commits ([`Committer::Caller`]).
 //!
-//! After any write error the ledger is closed: what the disk did with a failed sync cannot be known,
-//! and trying again would hide it. Every later append is refused with the first error.
+//! After any write error the ledger is closed: every later append is refused with the first error. A disk
+//! that was full is no reason to stay so: the next append after a pause reads the end of the book again,
+//! as after a crash, and goes on if there is room. After a failed sync it stays closed: what the disk
+//! did with it cannot be known, and trying again would hide it.
 
 use crate::batch::{Answer, Bodies, Outcome, Waiting};
 use crate::error::StoreError;
 use crate::folder::Folder;
 use crate::limits::{
     BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, CHECKPOINT_MS, CHECKPOINT_RECORDS,
-    PREFILL_BYTES, QUEUE_BYTES_MAX, RECORD_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
+    PREFILL_BYTES, QUEUE_BYTES_MAX, RECORD_BYTES_MAX, REOPEN_MS, SEGMENT_BYTES_MAX,
+    SEGMENT_BYTES_MAX_ALLOWED,
 };
 use crate::writer::{Key, Layout, Leave, Signer, Writer};
 use std::collections::VecDeque;
@@ -119,6 +122,13 @@ struct Shared {
     writer: Mutex<Writer>,
 }
 
+/// Why the ledger is closed.
+struct Failed {
+    why: String,
+    /// From when on it may be tried again; never, without it.
+    retry_at: Option<Instant>,
+}
+
 struct Queue {
     waiting: VecDeque<Batch>,
     bytes: usize,
@@ -127,7 +137,7 @@ struct Queue {
     closing: bool,
     /// The book was finished.
     finished: bool,
-    failed: Option<String>,
+    failed: Option<Failed>,
     stats: LedgerStats,
 }
 
@@ -251,8 +261,9 @@ impl FileLedger {
         let mut queue = self.shared.queue();
         let is_first = queue.waiting.is_empty();
         // While a crash could lose as much as it may, a buffered record waits like any other.
-        let at_once =
-            durability == Durability::Buffered && queue.stats.at_risk < BUFFERED_RECORDS_MAX;
+        let at_once = durability == Durability::Buffered
+            && queue.stats.at_risk < BUFFERED_RECORDS_MAX
+            && queue.failed.is_none();
         let durability = if at_once { Durability::Buffered } else { Durability::BeforeEffect };
         let answer = match queue.join(body, durability) {
             Ok(answer) => answer,
@@ -343,11 +354,17 @@ impl Batch {
     }
 }
 
+impl Failed {
+    fn may_retry(&self) -> bool {
+        self.retry_at.is_some_and(|at| Instant::now() >= at)
+    }
+}
+
 impl Queue {
     /// Puts a record (none for an empty body) into the batch that is to go next.
     fn join(&mut self, body: &[u8], durability: Durability) -> Result<Arc<Answer>, LedgerError> {
-        if let Some(failed) = &self.failed {
-            return Err(storage(&StoreError::Closed(failed.clone())));
+        if let Some(failed) = self.failed.as_ref().filter(|failed| !failed.may_retry()) {
+            return Err(storage(&StoreError::Closed(failed.why.clone())));
         }
         if self.bytes + body.len() > QUEUE_BYTES_MAX {
             return Err(storage(&StoreError::QueueFull { max: QUEUE_BYTES_MAX }));
@@ -468,10 +485,9 @@ impl Shared {
 
     fn commit(&self, batch: &Batch) -> Outcome {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = self.queue().failed.clone();
-        if let Some(failed) = failed {
+        if let Err(error) = self.reopen(&mut writer) {
             self.count_lost(batch);
-            return Err(storage(&StoreError::Closed(failed)));
+            return Err(storage(&error));
         }
         let done = match (batch.last, batch.bodies.is_empty()) {
             (true, _) => writer.finish().map(|()| Leave::Synced),
@@ -491,6 +507,30 @@ impl Shared {
         }
     }
 
+    /// Opens a ledger again that a full disk has closed, when that may be tried.
+    fn reopen(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        match &mut self.queue().failed {
+            None => return Ok(()),
+            Some(failed) if failed.may_retry() => failed.retry_at = Some(retry_at()),
+            Some(failed) => return Err(StoreError::Closed(failed.why.clone())),
+        }
+        match writer.reopen() {
+            Ok(()) => {
+                self.queue().failed = None;
+                Ok(())
+            }
+            Err(error) => {
+                if let Some(failed) = &mut self.queue().failed
+                    && !error.is_passing()
+                    && !error.is_want_of_room()
+                {
+                    *failed = Failed { why: error.to_string(), retry_at: None };
+                }
+                Err(error)
+            }
+        }
+    }
+
     fn count_lost(&self, batch: &Batch) {
         let mut queue = self.queue();
         queue.stats.lost += batch.buffered;
@@ -502,7 +542,8 @@ impl Shared {
         if !error.is_passing() {
             let mut queue = self.queue();
             if queue.failed.is_none() {
-                queue.failed = Some(error.to_string());
+                let retry_at = error.is_want_of_room().then(retry_at);
+                queue.failed = Some(Failed { why: error.to_string(), retry_at });
             }
             // Nobody can say any more which of them are on disk.
             let waiting: u64 = queue.waiting.iter().map(|batch| batch.buffered).sum();
@@ -511,6 +552,11 @@ impl Shared {
         }
         storage(error)
     }
+}
+
+/// When a ledger that a full disk has closed is tried again.
+fn retry_at() -> Instant {
+    Instant::now() + Duration::from_millis(REOPEN_MS)
 }
 
 /// What the gate hears.

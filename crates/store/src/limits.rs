@@ -32,6 +32,8 @@ pub const SEGMENT_READ_BYTES_MAX: u64 =
 pub const SEGMENT_BYTES_MAX_ALLOWED: u64 = 256 * 1024 * 1024;
 /// Most segment files of one ledger.
 pub const SEGMENTS_MAX: usize = 1_000_000;
+/// Pause before a ledger that a full disk has closed is tried again, in milliseconds.
+pub const REOPEN_MS: u64 = 250;
 /// Records from one checkpoint to the next.
 pub const CHECKPOINT_RECORDS: u64 = 1024;
 /// Longest time from a record to the checkpoint that covers it, in milliseconds, while records are
@@ -45,8 +47,16 @@ pub const CHECKPOINTS_MAX: usize = 10_000_000;
 pub const FINDINGS_MAX: usize = 100;
 /// Calls whose outcome is waited for; with more, the oldest becomes unknown.
 pub const OPEN_CALLS_MAX: usize = 100_000;
+/// How long the outcome of a call is waited for before it is recorded as unknown, in milliseconds.
+pub const OUTCOME_WAIT_MS_MAX: u64 = 3_600_000;
+/// Pause between two looks for outcomes that never came, in milliseconds, in a program that lives on.
+pub const OUTCOME_LOOK_MS: u64 = 60_000;
 /// Hand-overs from key to key that are read, in bytes.
 pub const HANDOVERS_BYTES_MAX: u64 = 1024 * 1024;
+/// Erasures that are read of one book, in bytes.
+pub const ERASURES_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Largest journal of an erasure, in bytes.
+pub const JOURNAL_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Largest tombstone, in bytes.
 pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;
 /// Days after which a session that nobody has used is forgotten, unless it was ended.

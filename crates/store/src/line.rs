@@ -4,6 +4,9 @@
 //! from 1 on; `prev`, the hash of the line before it; and, where it says something new, `synced`: all
 //! records up to that number were on disk before this line was written. `synced` tells damage from a
 //! torn end: what a later line vouches for cannot be missing because of a crash.
+//!
+//! A line that was erased is as long as the one that it stands for, and holds that one's hash behind
+//! `prev`: chain and tree go on with it ([`crate::erase`]).
 
 use crate::hash::HashValue;
 use std::io::Write as _;
@@ -19,8 +22,19 @@ pub struct Line {
     pub prev: HashValue,
     /// All records up to this number were on disk before this line was written.
     pub synced: Option<u64>,
+    /// The line that stood here, if it was erased.
+    pub erased: Option<Erased>,
     /// The whole object, these members included.
     pub json: Json,
+}
+
+/// What stands in the place of a line that was erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Erased {
+    /// The hash of the line that stood here.
+    pub hash: HashValue,
+    /// The number of the erasure.
+    pub erasure: u64,
 }
 
 /// Why a line is none.
@@ -49,8 +63,38 @@ impl Line {
             None => None,
             Some(value) => Some(value.as_u64().ok_or(LineFault::Member("synced"))?),
         };
-        Ok(Line { seq, prev, synced, json })
+        let erased = match json.get("erased") {
+            None => None,
+            Some(hash) => {
+                let hash = hash.as_str().and_then(HashValue::parse);
+                let hash = hash.ok_or(LineFault::Member("erased"))?;
+                let erasure = json.get("erasure").and_then(Json::as_u64);
+                let erasure = erasure.ok_or(LineFault::Member("erasure"))?;
+                // What is hashed and what is read must be about the same line.
+                if erased_hash(text) != Some(hash) {
+                    return Err(LineFault::Member("erased"));
+                }
+                Some(Erased { hash, erasure })
+            }
+        };
+        Ok(Line { seq, prev, synced, erased, json })
     }
+}
+
+/// The hash by which a line stands in chain and tree, given without its newline: its own, or that of
+/// the line that stood in its place before it was erased.
+pub(crate) fn leaf_of(text: &[u8]) -> HashValue {
+    erased_hash(text).unwrap_or_else(|| HashValue::of_line(text))
+}
+
+/// The hash that stands behind `prev` in a line that was erased. No record has such a member, and none
+/// could stand there.
+fn erased_hash(text: &[u8]) -> Option<HashValue> {
+    let rest = text.strip_prefix(b"{\"seq\":")?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = rest.get(digits..)?.strip_prefix(b",\"prev\":\"")?;
+    let rest = rest.get(64..)?.strip_prefix(b"\",\"erased\":\"")?;
+    HashValue::parse(std::str::from_utf8(rest.get(..64)?).ok()?)
 }
 
 /// Appends a line without its newline. `body` is the record's JSON object.

@@ -7,6 +7,7 @@
 use crate::book::{Book, BookError};
 use crate::checkpoint::Checkpoint;
 use crate::hash::HashValue;
+use crate::line::leaf_of;
 use crate::tree::Frontier;
 use tollgate_gate::{Json, Object};
 
@@ -188,7 +189,7 @@ fn leaves(book: &Book, size: u64) -> Result<Vec<HashValue>, ProofError> {
         if leaves.len() as u64 == size {
             break;
         }
-        leaves.push(HashValue::of_line(&entry?.text));
+        leaves.push(leaf_of(&entry?.text));
     }
     let records = leaves.len() as u64;
     if records < size { Err(ProofError::TooShort { records, asked: size }) } else { Ok(leaves) }

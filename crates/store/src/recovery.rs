@@ -11,6 +11,7 @@ use crate::error::StoreError;
 use crate::hash::HashValue;
 use crate::head::{Head, Place, Signed};
 use crate::limits::{SEGMENT_READ_BYTES_MAX, SEGMENTS_MAX};
+use crate::line::leaf_of;
 use crate::prune::{Tombstone, read_tombstone};
 use crate::segment::{Rest, first_seq, pass_lines, segment_name};
 
@@ -111,7 +112,7 @@ pub(crate) fn check_last_line(disk: &dyn Disk, place: &Place) -> Result<(), Stor
         read_range(&*file, place.last, place.end)
     };
     let bytes = read().map_err(|error| StoreError::io("read", &name, error))?;
-    let hash = bytes.strip_suffix(b"\n").map(HashValue::of_line);
+    let hash = bytes.strip_suffix(b"\n").map(leaf_of);
     if hash != Some(place.prev) {
         let what = format!("line {} is not the one that was written", place.seq());
         return Err(damaged(place.segment, place.last, what));
@@ -166,13 +167,11 @@ fn check_against(head: Option<&Head>, found: &Found) -> Result<(), StoreError> {
 
 /// Cuts what is torn; what was found must be on disk before anything is built on it.
 fn settle_end(file: &dyn DiskFile, found: &Found) -> Result<(), StoreError> {
-    let settle = || {
-        if found.cut.is_some() {
-            file.set_len(found.place.end)?;
-        }
-        file.sync()
-    };
-    settle().map_err(|error| StoreError::io("recover", segment_name(found.place.segment), error))
+    let name = || segment_name(found.place.segment);
+    if found.cut.is_some() {
+        file.set_len(found.place.end).map_err(|error| StoreError::io("trim", name(), error))?;
+    }
+    file.sync().map_err(|error| StoreError::io("recover", name(), error))
 }
 
 /// The first numbers of all segments, in order.

@@ -11,12 +11,15 @@
 
 use crate::book::{Book, BookError, Entries, Raw};
 use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, origin};
+use crate::erase::{ERASURES_NAME, Erasure, read_capped};
 use crate::hash::HashValue;
 use crate::head::Place;
 use crate::key::PublicKey;
-use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, FINDINGS_MAX};
+use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, ERASURES_BYTES_MAX, FINDINGS_MAX};
 use crate::line::Line;
 use crate::prune::Tombstone;
+use crate::segment::segment_name;
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -62,6 +65,8 @@ pub struct Verification {
     /// How many of its first records a checkpoint covers that a trusted key has signed, or that was
     /// kept elsewhere.
     pub signed: u64,
+    /// How many records were erased, by signed erasures.
+    pub erased: u64,
     /// Bytes behind the end that are no line: being written now, or left by a crash and to be cut by
     /// the next writer.
     pub torn_bytes: u64,
@@ -165,12 +170,62 @@ pub enum Finding {
         /// The key.
         key: PublicKey,
     },
+    /// A line of the erasures is no erasure.
+    #[error("`{ERASURES_NAME}` line {number} is no erasure")]
+    NoErasure {
+        /// The line, from 1 on.
+        number: u64,
+    },
+    /// A record was overwritten, and no erasure says so.
+    #[error("`{}` line {number}: record {seq} was overwritten without an erasure", .file.display())]
+    ErasedUnsigned {
+        /// The file.
+        file: PathBuf,
+        /// The line in the file, from 1 on.
+        number: u64,
+        /// The record.
+        seq: u64,
+    },
+    /// What stands in place of erased records is not what was signed.
+    #[error(
+        "erasure {number} was not carried out as it was signed in `{segment}` (if it was \
+         interrupted, the next erasure carries it out)"
+    )]
+    OtherErasure {
+        /// The erasure.
+        number: u64,
+        /// The segment file.
+        segment: String,
+    },
     /// Records that a checkpoint should cover by now.
     #[error("the last {records} records are not covered by a checkpoint, and should be")]
     NotCovered {
         /// How many.
         records: u64,
     },
+}
+
+impl Finding {
+    /// The kind of damage, in a word.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Finding::NoLine { .. } => "no_line",
+            Finding::OutOfOrder { .. } => "out_of_order",
+            Finding::BrokenChain { .. } => "broken_chain",
+            Finding::SegmentMissing { .. } => "segment_missing",
+            Finding::Short { .. } => "cut",
+            Finding::OtherRoot { .. } => "rewritten",
+            Finding::OtherBook { .. } => "other_book",
+            Finding::NoCheckpoint { .. } => "no_checkpoint",
+            Finding::NoProgress { .. } => "no_progress",
+            Finding::BadSignature { .. } => "bad_signature",
+            Finding::UnknownKey { .. } => "unknown_key",
+            Finding::NoErasure { .. } => "no_erasure",
+            Finding::ErasedUnsigned { .. } => "overwritten",
+            Finding::OtherErasure { .. } => "other_erasure",
+            Finding::NotCovered { .. } => "not_covered",
+        }
+    }
 }
 
 /// What a finding rests on.
@@ -184,6 +239,8 @@ pub enum Source {
     Head,
     /// What stands for the records that were pruned.
     Tombstone,
+    /// The erasure of this number.
+    Erasure(u64),
 }
 
 impl fmt::Display for Source {
@@ -193,6 +250,7 @@ impl fmt::Display for Source {
             Source::Kept(number) => write!(f, "the kept checkpoint {number}"),
             Source::Head => f.write_str("the ledger's head"),
             Source::Tombstone => f.write_str("the tombstone"),
+            Source::Erasure(number) => write!(f, "erasure {number}"),
         }
     }
 }
@@ -217,6 +275,7 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
     if let Some(head) = book.head() {
         walk.short(head.synced.seq(), Source::Head);
     }
+    walk.check_erasures(folder, trust)?;
     walk.conclude(trust);
     Ok(walk.done)
 }
@@ -234,14 +293,24 @@ struct Walk {
     /// When the last good checkpoint was made, and the last record.
     signed_at: Timestamp,
     last_at: Timestamp,
+    erased: BTreeMap<(u64, u64), ErasedLines>,
     done: Verification,
+}
+
+/// The lines that one erasure has left in one segment.
+struct ErasedLines {
+    /// The file, line and record of the first.
+    first: (PathBuf, u64, u64),
+    lines: u64,
+    hasher: Sha256,
 }
 
 impl Default for Walk {
     fn default() -> Walk {
         let (signed_at, last_at) = (Timestamp::default(), Timestamp::default());
         let done = Verification::default();
-        Walk { place: Place::start(), claims: BTreeMap::new(), signed_at, last_at, done }
+        let (claims, erased) = (BTreeMap::new(), BTreeMap::new());
+        Walk { place: Place::start(), claims, signed_at, last_at, erased, done }
     }
 }
 
@@ -367,7 +436,18 @@ impl Walk {
             self.find(Finding::OutOfOrder { file: file.clone(), number, expected, found });
         }
         if line.prev != self.place.prev {
-            self.find(Finding::BrokenChain { file, number, seq: found });
+            self.find(Finding::BrokenChain { file: file.clone(), number, seq: found });
+        }
+        if let Some(erased) = &line.erased {
+            let lines = self.erased.entry((erased.erasure, self.place.segment));
+            let lines = lines.or_insert_with(|| ErasedLines {
+                first: (file, number, found),
+                lines: 0,
+                hasher: Sha256::new(),
+            });
+            lines.lines += 1;
+            lines.hasher.update(&raw.text);
+            lines.hasher.update(b"\n");
         }
         let at = line.json.get("at").and_then(Json::as_str).and_then(Timestamp::parse);
         self.last_at = at.unwrap_or(self.last_at);
@@ -395,6 +475,48 @@ impl Walk {
                 }
             }
         }
+    }
+
+    /// Holds the erasures against the lines that stand for erased ones.
+    fn check_erasures(&mut self, folder: &Path, trust: &Trust) -> Result<(), BookError> {
+        let text = read_capped(folder, ERASURES_NAME, ERASURES_BYTES_MAX)?.unwrap_or_default();
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        for (number, line) in (1..).zip(lines) {
+            let Some(erasure) = Erasure::read(line) else {
+                self.find(Finding::NoErasure { number });
+                continue;
+            };
+            let by = Source::Erasure(erasure.number);
+            if !erasure.is_signed() {
+                self.find(Finding::BadSignature { by });
+                continue;
+            }
+            if !trust.keys.contains(&erasure.key) {
+                self.find(Finding::UnknownKey { by, key: erasure.key });
+            }
+            if erasure.origin != origin(&self.place.first) {
+                self.find(Finding::OtherBook { by, origin: erasure.origin.clone() });
+            }
+            let pruned = self.done.pruned;
+            for part in erasure.parts.iter().filter(|part| part.segment > pruned) {
+                let stands = self.erased.remove(&(erasure.number, part.segment));
+                let is_right = stands.is_some_and(|stands| {
+                    let hash = HashValue::from_bytes(stands.hasher.finalize().into());
+                    stands.lines == part.lines && hash == part.sha256
+                });
+                if is_right {
+                    self.done.erased += part.lines;
+                } else {
+                    let (number, segment) = (erasure.number, segment_name(part.segment));
+                    self.find(Finding::OtherErasure { number, segment });
+                }
+            }
+        }
+        for (_, ErasedLines { first: (file, number, seq), .. }) in std::mem::take(&mut self.erased)
+        {
+            self.find(Finding::ErasedUnsigned { file, number, seq });
+        }
+        Ok(())
     }
 
     /// Whether the book has as many records as something knows of.

@@ -127,6 +127,22 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Begins anew after an error: reads the end of the book as it is on disk, and cuts what the error
+    /// has left of a batch.
+    pub(crate) fn reopen(&mut self) -> Result<(), StoreError> {
+        let held = self.disk.lock()?;
+        self.open = None;
+        self.vouched = 0;
+        self.head.boot = self.disk.boot();
+        let head = Head::read(&self.read_head()?);
+        if !self.adopt(head.as_ref())? {
+            self.recover(head.as_ref())?;
+        }
+        self.sign_if_due()?;
+        drop(held);
+        Ok(())
+    }
+
     /// Goes on where the head says, if it was written in this run of the system, the last line is
     /// the one that it knows, and nothing stands behind. On any doubt the book is read instead.
     fn adopt(&mut self, head: Option<&Head>) -> Result<bool, StoreError> {
@@ -187,6 +203,12 @@ impl Writer {
         }
         drop(held);
         Ok(())
+    }
+
+    /// How many records the book has.
+    #[cfg(test)]
+    pub(crate) const fn records(&self) -> u64 {
+        self.head.now.seq()
     }
 
     /// In how many milliseconds a checkpoint is due; none if there is nothing to sign.

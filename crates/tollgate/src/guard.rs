@@ -20,9 +20,22 @@ use tollgate_policy::{AnalysedEffects, LayerStatus, ToolFacts};
 /// The hook's name.
 pub const GUARD: &str = "tollgate-guards-itself";
 
-/// The commands that answer for a person or switch something.
-const COMMANDS: [&str; 8] =
-    ["allow", "hooks disable", "hooks enable", "init", "install", "pause", "trust", "uninstall"];
+/// The commands that answer for a person, switch something, or take from the ledger.
+const COMMANDS: [&str; 13] = [
+    "allow",
+    "audit erase",
+    "audit prune",
+    "hooks disable",
+    "hooks enable",
+    "init",
+    "install",
+    "keys rotate",
+    "pause",
+    "review false",
+    "review true",
+    "trust",
+    "uninstall",
+];
 
 /// Where Tollgate is, as far as this process knows.
 #[derive(Debug, Default)]

@@ -7,17 +7,21 @@
 //! like one.
 
 pub mod installs;
+pub mod ledger;
 pub mod places;
+pub mod review;
 pub mod switches;
 pub mod watch;
 
+mod error;
 mod guard;
 mod host_files;
 mod knowledge;
 mod open;
 
+pub use error::{OpenError, ReloadError};
 pub use guard::GUARD;
-pub use open::{Builder, OpenError, ReloadError, Tollgate};
+pub use open::{Builder, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};
 pub use watch::{Reloaded, Watch};

@@ -1,23 +1,23 @@
 //! Opening: from a policy and a place for the ledger to a gate that is ready, and reloading it.
 
+use crate::error::{OpenError, ReloadError};
 use crate::guard::{self, Whereabouts};
 use crate::knowledge;
-use crate::places::{Places, PlacesError, PlacesLoadError};
+use crate::ledger::{KeptLedger, Trouble, scrub_with};
+use crate::places::{Places, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_gate::{
     Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
-    Settings, State, SwitchError,
+    Settings, State,
 };
-use tollgate_policy::detection::DetectScrub;
-use tollgate_policy::layers::TrustError;
 use tollgate_policy::{
-    HookInfo, Layer, LayerKind, LayerState, LayerStatus, LoadFailure, Loaded, ToolFacts,
-    TrustStore, load, load_text,
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, ToolFacts, TrustStore, load,
+    load_text,
 };
-use tollgate_store::{DiskState, FileLedger, HostProcess, LedgerOptions, StoreError, SystemClock};
+use tollgate_store::{DiskState, HostProcess, SystemClock};
 
 /// A gate under a policy, with its ledger.
 pub struct Tollgate {
@@ -27,6 +27,7 @@ pub struct Tollgate {
     trust: Option<TrustStore>,
     mode: Option<Mode>,
     in_force: Mutex<InForce>,
+    trouble: Trouble,
 }
 
 /// The policy in force, as it was loaded, and what is switched.
@@ -62,93 +63,6 @@ enum Source {
     Places(Box<Places>),
 }
 
-/// Why Tollgate does not open.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Neither a policy nor a hook was given.
-    #[error("no policy: name a policy file, or register hooks in code")]
-    NoPolicy,
-    /// The policy does not load; the text names every problem with its place and its remedy.
-    #[error("{0}")]
-    Policy(#[from] LoadFailure),
-    /// A policy's place cannot be used.
-    #[error("{0}; {remedy}", remedy = .0.remedy())]
-    Places(#[from] PlacesError),
-    /// It is not known what is trusted.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// A hook registered in code cannot work.
-    #[error(transparent)]
-    Hook(#[from] HookError),
-    /// The ledger cannot be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// Why a reload did not happen. The policy that was in force stays in force.
-#[derive(Debug, thiserror::Error)]
-pub enum ReloadError {
-    /// The policy does not load.
-    #[error("{0}")]
-    Policy(#[from] LoadFailure),
-    /// A policy's place cannot be used.
-    #[error("{0}; {remedy}", remedy = .0.remedy())]
-    Places(#[from] PlacesError),
-    /// It is not known what is trusted.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// A policy that was in force is gone, or no longer trusted. A gate that runs is not loosened by
-    /// that: whoever means it opens a new one.
-    #[error("the {kind} policy `{path}`, which is in force, {}", missing(*.state))]
-    Missing {
-        /// Whose policy.
-        kind: LayerKind,
-        /// The file.
-        path: PathBuf,
-        /// What became of it; `None`: it is not there.
-        state: Option<LayerState>,
-    },
-    /// The hooks do not go together with those that were registered in code.
-    #[error(transparent)]
-    Hook(#[from] HookError),
-    /// The load could not be recorded.
-    #[error(transparent)]
-    Switch(#[from] SwitchError),
-    /// The switches cannot be read. Nothing is switched then.
-    #[error(transparent)]
-    Switches(#[from] SwitchesError),
-}
-
-fn missing(state: Option<LayerState>) -> &'static str {
-    match state {
-        None | Some(LayerState::NoFile) => "is no longer there",
-        Some(LayerState::Changed) => "changed since it was trusted",
-        Some(LayerState::Untrusted) => "is no longer trusted",
-        Some(LayerState::Broken) => "is no policy any more",
-        Some(LayerState::InForce) => "was exchanged",
-    }
-}
-
-impl From<PlacesLoadError> for OpenError {
-    fn from(error: PlacesLoadError) -> OpenError {
-        match error {
-            PlacesLoadError::Places(error) => error.into(),
-            PlacesLoadError::Trust(error) => error.into(),
-            PlacesLoadError::Policy(error) => error.into(),
-        }
-    }
-}
-
-impl From<PlacesLoadError> for ReloadError {
-    fn from(error: PlacesLoadError) -> ReloadError {
-        match error {
-            PlacesLoadError::Places(error) => error.into(),
-            PlacesLoadError::Trust(error) => error.into(),
-            PlacesLoadError::Policy(error) => error.into(),
-        }
-    }
-}
-
 /// Puts a [`Tollgate`] together.
 #[derive(Default)]
 pub struct Builder {
@@ -157,6 +71,8 @@ pub struct Builder {
     mode: Option<Mode>,
     trust: Option<TrustStore>,
     ledger_folder: Option<PathBuf>,
+    keys: Option<PathBuf>,
+    short_lived: bool,
     ledger: Option<Arc<dyn Ledger>>,
     state: Option<Arc<dyn State>>,
     state_folder: Option<PathBuf>,
@@ -201,9 +117,11 @@ impl Tollgate {
     }
 
     /// What the person who runs this should know: a policy that is ignored, switches that cannot be
-    /// read.
+    /// read, a ledger whose open calls cannot be settled.
     pub fn notices(&self) -> Vec<String> {
-        self.in_force().notices.clone()
+        let mut notices = self.in_force().notices.clone();
+        notices.extend(self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        notices
     }
 
     fn in_force(&self) -> MutexGuard<'_, InForce> {
@@ -481,6 +399,23 @@ impl Builder {
         self
     }
 
+    /// Keeps the keys in this folder, which only its owner may write to: the one that signs the ledger's
+    /// checkpoints, and the one of the digests in records. With [`Builder::places`] it is `keys` in the
+    /// state folder, for the ledger that belongs there; without either, the ledger is not signed and records hold no digests.
+    #[must_use]
+    pub fn keys_folder(mut self, folder: impl Into<PathBuf>) -> Builder {
+        self.keys = Some(folder.into());
+        self
+    }
+
+    /// For a process that decides an event or two and ends: no threads are started, whoever appends a
+    /// record writes it.
+    #[must_use]
+    pub fn short_lived(mut self) -> Builder {
+        self.short_lived = true;
+        self
+    }
+
     /// Keeps the ledger where you want.
     #[must_use]
     pub fn ledger(mut self, ledger: Arc<dyn Ledger>) -> Builder {
@@ -546,7 +481,7 @@ impl Builder {
         let loaded = read(&source, &*clock, self.trust.as_ref())?;
         let mut builder = Gate::builder(Arc::clone(&clock));
         let mut in_force = InForce::default();
-        let mut ledger_folder = self.ledger_folder;
+        let (mut ledger_folder, mut keys) = (self.ledger_folder, self.keys);
         let mut whereabouts = Whereabouts::default();
         let mut facts = ToolFacts::default();
         if let Some(mut loaded) = loaded {
@@ -559,6 +494,8 @@ impl Builder {
                 && ledger_folder.is_none()
             {
                 ledger_folder = places.ledger(loaded.settings.audit_store.as_deref())?;
+                // A ledger that is named is not signed with this user's key.
+                keys = keys.or(ledger_folder.is_some().then(|| places.keys()).transpose()?);
             }
             if let Some(mode) = self.mode {
                 loaded.ruleset = with_mode(loaded.ruleset, mode)?;
@@ -580,13 +517,14 @@ impl Builder {
             whereabouts.places(places);
         }
         let state_folder = state_folder(&source, self.state_folder, self.state.is_some())?;
-        if let Some(folder) = &state_folder {
-            whereabouts.folder(folder);
-        }
+        let kept = [&keys, &ledger_folder, &state_folder];
+        kept.into_iter().flatten().for_each(|folder| whereabouts.folder(folder));
+        let mut trouble = Trouble::default();
         if let Some(folder) = &ledger_folder {
-            whereabouts.folder(folder);
-            let options = LedgerOptions::new(Arc::clone(&clock));
-            builder = builder.ledger(Arc::new(FileLedger::open(folder, options)?));
+            let (keys, short_lived) = (keys.as_deref(), self.short_lived);
+            let ledger = KeptLedger::open(folder, keys, Arc::clone(&clock), short_lived)?;
+            trouble = ledger.trouble();
+            builder = builder.ledger(Arc::new(ledger));
         }
         if let Some(ledger) = self.ledger {
             builder = builder.ledger(ledger);
@@ -597,7 +535,7 @@ impl Builder {
         }
         builder = builder.scrub(match self.scrub {
             Some(scrub) => scrub,
-            None => Arc::new(DetectScrub::new()),
+            None => scrub_with(keys.as_deref())?,
         });
         if let Some(approver) = self.approver {
             builder = builder.approver(approver);
@@ -605,6 +543,6 @@ impl Builder {
         let guard = guard::hook(whereabouts, &facts);
         let gate = Arc::new(builder.hooks(guard).hooks(self.hooks).build()?);
         let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
-        Ok(Tollgate { gate, clock, source, trust, mode, in_force })
+        Ok(Tollgate { gate, clock, source, trust, mode, in_force, trouble })
     }
 }

@@ -172,6 +172,15 @@ impl Places {
         self.state.clone().map_or_else(|| self.in_home(STATE_FOLDER), Ok)
     }
 
+    /// The folder of keys: the one that signs the ledger's checkpoints, and that of the digests in
+    /// records.
+    ///
+    /// # Errors
+    /// [`PlacesError::NoHome`] as [`Places::state`].
+    pub fn keys(&self) -> Result<PathBuf, PlacesError> {
+        Ok(self.state()?.join("keys"))
+    }
+
     /// Where the ledger is by what a policy says of its `audit.store`; `None` for one in memory. A
     /// relative folder is below the state folder.
     ///

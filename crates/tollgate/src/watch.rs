@@ -5,7 +5,8 @@
 //! cannot tell. The last good policy stays when the new one does not load, and whoever watches is told.
 //! Calls in flight end under what they began with.
 
-use crate::open::{ReloadError, Tollgate};
+use crate::error::ReloadError;
+use crate::open::Tollgate;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::future::Future;

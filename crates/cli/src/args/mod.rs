@@ -1,15 +1,21 @@
 //! The arguments, as they are typed. What they mean is each command's business.
 
 mod detect;
+mod audit;
 mod exec;
 mod hosting;
 mod mcp;
 mod policy;
 mod replay;
+mod review;
 mod switch;
 
 pub(crate) use detect::{
     MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
+pub(crate) use audit::{
+    AnchorArguments, AuditArguments, AuditCommand, EraseArguments, KeysArguments, KeysCommand,
+    ListArguments, Moment, ProofCommand, PruneArguments, ShowArguments, StatsArguments,
+    TailArguments, VerifyArguments, Which as WhichRecords,
 };
 pub(crate) use exec::ExecArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
@@ -21,6 +27,7 @@ pub(crate) use policy::{
 pub(crate) use replay::{
     AllowArguments, BacktestArguments, ExplainArguments, TestArguments, TestFormat, Which,
 };
+pub(crate) use review::{ListItems, MarkArguments, ReviewArguments, ReviewCommand};
 pub(crate) use switch::{Format, HooksArguments, HooksCommand, PauseArguments, StatusArguments};
 
 use clap::{Args, Parser, Subcommand};
@@ -94,6 +101,12 @@ pub(crate) enum Command {
     Hooks(HooksArguments),
     /// Let hooks only watch for a short while; it ends by itself
     Pause(PauseArguments),
+    /// Read the ledger, verify it, take away from it
+    Audit(AuditArguments),
+    /// Say of what hooks found or would have done whether it was right
+    Review(ReviewArguments),
+    /// The key that the ledger's checkpoints are signed with
+    Keys(KeysArguments),
     /// Trust a project's policy as it is now, so that it counts
     Trust(TrustArguments),
     /// Stand between an MCP client and an MCP server, and govern every call

@@ -1,15 +1,18 @@
 //! One file a command.
 
 pub(crate) mod allow;
+pub(crate) mod audit;
 pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod decide;
 pub(crate) mod explain;
 pub(crate) mod hooks;
 pub(crate) mod init;
+pub(crate) mod keys;
 pub(crate) mod mcp;
 pub(crate) mod pause;
 pub(crate) mod redact;
+pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod test;

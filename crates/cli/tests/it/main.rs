@@ -8,6 +8,7 @@
 )]
 
 mod allowing;
+mod auditing;
 mod backtesting;
 mod checking;
 mod deciding;

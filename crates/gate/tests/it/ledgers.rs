@@ -6,9 +6,9 @@ use crate::rig::{
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_gate::{
-    ApprovalAnswer, Code, Counted, Durability, Event, EventKind, Failure, HandlerError, Ledger,
-    Mode, ModelResult, Opinion, Passage, Performed, Quota, Record, RecordKind, Roles, Settings,
-    ToolCall, ToolResult, Verdict,
+    ApprovalAnswer, Code, Counted, Durability, Event, EventKind, Failure, HandlerError, Json,
+    Ledger, MemoryLedger, Mode, ModelResult, Opinion, Passage, Performed, Quota, Record,
+    RecordKind, Roles, Settings, ToolCall, ToolResult, Verdict,
 };
 
 fn breakable(
@@ -396,4 +396,20 @@ fn no_secret_in_an_identity_or_a_given_id_reaches_the_ledger() {
         let text = serde_json::to_string(&record).unwrap();
         assert!(!text.contains(&token), "{text}");
     }
+}
+
+#[test]
+fn the_ledger_in_memory_keeps_the_contract() {
+    crate::ledger_contract::check(&|| {
+        let ledger = Arc::new(MemoryLedger::new());
+        let read = {
+            let ledger = Arc::clone(&ledger);
+            move || {
+                let records = ledger.records();
+                let json = |record| Json::read(&serde_json::to_vec(record).unwrap()).unwrap();
+                records.iter().map(json).collect()
+            }
+        };
+        crate::ledger_contract::UnderTest { ledger, read: Box::new(read) }
+    });
 }

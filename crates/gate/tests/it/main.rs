@@ -15,6 +15,7 @@ mod approvals;
 mod asides;
 mod compile_fail;
 mod faults;
+mod ledger_contract;
 mod ledgers;
 mod limits;
 mod order;

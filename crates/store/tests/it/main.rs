@@ -1,10 +1,20 @@
 //! The laws of the store, one module a subject.
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test ends where something is not as it must be"
+)]
 
 mod clock;
+mod contract;
+mod folders;
 mod kill;
 mod ledger;
+#[path = "../../../gate/tests/it/ledger_contract.rs"]
+mod ledger_contract;
 mod open_calls;
+mod reading;
 mod rig;
 mod state;
 #[path = "../../../gate/tests/it/state_contract.rs"]

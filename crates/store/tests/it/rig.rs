@@ -9,7 +9,10 @@ use std::thread::Thread;
 use tollgate_gate::{
     Durability, EventId, Ledger, LedgerError, Record, RecordKind, Session, Timestamp,
 };
-use tollgate_store::{Book, Entry, FileLedger, HashValue, LedgerOptions, SystemClock};
+use tollgate_store::{
+    Book, CheckpointKey, Entry, FileLedger, HashValue, LedgerOptions, PublicKey, Signing,
+    SystemClock, Trust, Verification, verify,
+};
 
 /// A folder for a ledger, gone at the end of the test.
 pub(crate) struct Rig {
@@ -27,6 +30,29 @@ impl Rig {
 
     pub(crate) fn ledger(&self) -> FileLedger {
         FileLedger::open(&self.folder(), options()).unwrap()
+    }
+
+    /// A signed ledger with segments of this size.
+    pub(crate) fn signed(&self, segment_bytes_max: u64) -> FileLedger {
+        let signing = Some(Signing::new(self.key()));
+        let options = LedgerOptions { segment_bytes_max, signing, ..options() };
+        FileLedger::open(&self.folder(), options).unwrap()
+    }
+
+    pub(crate) fn key(&self) -> PathBuf {
+        self.folder().with_file_name("ledger.key")
+    }
+
+    pub(crate) fn public_key(&self, file: &Path) -> PublicKey {
+        CheckpointKey::open(file).unwrap().public()
+    }
+
+    pub(crate) fn trust(&self) -> Trust {
+        Trust { keys: vec![self.public_key(&self.key())], ..Trust::default() }
+    }
+
+    pub(crate) fn verify(&self) -> Verification {
+        verify(&self.folder(), &self.trust()).unwrap()
     }
 
     /// All lines, each checked against the one before it.

@@ -1,0 +1,131 @@
+//! `tollgate audit list` and `tail`.
+
+use super::Place;
+use super::row::{COLUMNS, row};
+use crate::args::{ListArguments, TailArguments};
+use crate::exit::{Exit, Failure};
+use crate::output::{answer, told};
+use crate::past::unreadable;
+use crate::table::{Table, table, terminal_width};
+use std::time::Duration;
+use tollgate::gate::Json;
+use tollgate::store::{Book, Entry, Filter, FollowError, Mark};
+
+/// Pause between two looks for what comes.
+const LOOK: Duration = Duration::from_millis(200);
+/// Lines that are read at once.
+const LINES_AT_ONCE: usize = 1_000;
+
+pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Failure> {
+    let filter = place.filter(&arguments.which);
+    let found = place.newest(&filter, arguments.limit, arguments.no_index)?;
+    if arguments.json {
+        answer(&found.iter().map(line).collect::<String>())?;
+    } else if found.is_empty() {
+        answer("no record matches\n")?;
+    } else {
+        let rows: Vec<_> = found.iter().map(|entry| row(&entry.line.json)).collect();
+        answer(&table(&COLUMNS, &rows))?;
+        if found.len() == arguments.limit {
+            eprintln!("the newest {}; more with --limit", found.len());
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Failure> {
+    let filter = place.filter(&arguments.which);
+    // Where the book ends is looked at before what stands there is shown.
+    let end = place.book()?.end();
+    let mut found = place.scan_newest(&filter, arguments.count)?;
+    if let Some(end) = &end {
+        found.retain(|entry| entry.line.seq <= end.seq);
+    }
+    found.reverse();
+    let rows: Vec<_> = found.iter().map(|entry| row(&entry.line.json)).collect();
+    let table = Table::new(&COLUMNS, &rows, terminal_width());
+    let shown = match arguments.json {
+        true => found.iter().map(line).collect(),
+        false => rows.iter().fold(table.head(), |out, cells| out + &table.row(cells)),
+    };
+    if !told(&shown)? || !arguments.follow {
+        return Ok(Exit::Done);
+    }
+    let Some(end) = end else {
+        return Err(Failure::usage(
+            "nobody writes to this ledger: it has no head",
+            "leave --follow away",
+        ));
+    };
+    let say = |entry: &Entry| match arguments.json {
+        true => line(entry),
+        false => table.row(&row(&entry.line.json)),
+    };
+    follow(place, end, &filter, say)
+}
+
+/// Shows what comes, until nobody reads any more.
+fn follow(
+    place: &Place,
+    mut mark: Mark,
+    filter: &Filter,
+    say: impl Fn(&Entry) -> String,
+) -> Result<Exit, Failure> {
+    loop {
+        let book = Book::open(&place.folder).map_err(|error| unreadable(&error))?;
+        match book.after(&mark, LINES_AT_ONCE) {
+            Ok(lines) => {
+                for (entry, behind) in &lines {
+                    if filter.matches(&entry.line.json) && !told(&say(entry))? {
+                        return Ok(Exit::Done);
+                    }
+                    mark = behind.clone();
+                }
+                if lines.is_empty() {
+                    std::thread::sleep(LOOK);
+                }
+            }
+            Err(FollowError::Pruned { rest, .. }) => mark = rest,
+            Err(error) => {
+                return Err(Failure::usage(
+                    error,
+                    "`tollgate audit verify` says what is wrong with it",
+                ));
+            }
+        }
+    }
+}
+
+/// The line as it stands in the ledger, as far as it can be shown.
+pub(super) fn line(entry: &Entry) -> String {
+    let mut line = String::from_utf8_lossy(&entry.text).trim_end().to_owned();
+    line.push('\n');
+    line
+}
+
+/// The records with an id, and the outcomes of the decision of this id.
+pub(super) fn with_id(place: &Place, id: &str, no_index: bool) -> Result<Vec<Entry>, Failure> {
+    let is_meant = |json: &Json| {
+        let is = |key: &str| json.get(key).and_then(Json::as_str) == Some(id);
+        is("id") || is("decision")
+    };
+    let index = if no_index { None } else { place.index()? };
+    let mut found = Vec::new();
+    match index {
+        Some(mut index) => {
+            for spot in index.with_id(id).map_err(Failure::internal)? {
+                let entry = index.read(&spot).map_err(|error| unreadable(&error))?;
+                found.extend(entry.filter(|entry| is_meant(&entry.line.json)));
+            }
+        }
+        None => {
+            for entry in place.book()?.entries() {
+                let entry = entry.map_err(|error| unreadable(&error))?;
+                if is_meant(&entry.line.json) {
+                    found.push(entry);
+                }
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,99 @@
+//! `tollgate audit prune` and `erase`: taking away, so that what is left still verifies.
+//!
+//! Each is asked for, and is a record of the ledger.
+
+use super::{Place, at, text};
+use crate::args::{EraseArguments, PruneArguments};
+use crate::desk::{LINE_CHARS_MAX, agreed, run};
+use crate::exit::{Exit, Failure};
+use crate::output::say;
+use crate::past::unreadable;
+use std::sync::Arc;
+use tollgate::gate::text::shown;
+use tollgate::gate::{Durability, EventId, Json, Ledger, Object, Record, RecordKind};
+use tollgate::ledger::{LEDGER_KEY, ledger_options};
+use tollgate::places::user_name;
+use tollgate::store::prune::prune as prune_book;
+use tollgate::store::{Committer, FileLedger, Filter, erase as erase_book};
+
+pub(super) fn prune(place: &Place, arguments: &PruneArguments) -> Result<Exit, Failure> {
+    let ours = own(place)?;
+    let book = place.book()?;
+    let before = book.tombstone().map_or(0, |tombstone| tombstone.size);
+    let until = at(arguments.before, place.desk.now());
+    let question = format!(
+        "Take away what is older than {until}, whole segments of it, from `{}`?",
+        place.folder.display()
+    );
+    if !arguments.yes && !agreed(&question)? {
+        return Ok(Exit::No);
+    }
+    let now = place.desk.now();
+    let stone = prune_book(&place.folder, &ours, until, now).map_err(Failure::internal)?;
+    let pruned = stone.map_or(0, |stone| stone.size);
+    if pruned == before {
+        say("nothing to take away: no whole segment is older, signed, and not the last\n")?;
+        return Ok(Exit::Done);
+    }
+    let many = pruned - before;
+    let mut detail = Object::new();
+    detail.insert("records", many);
+    detail.insert("before", until.to_string());
+    record(place, RecordKind::Pruned, detail)?;
+    say(&format!("{many} records were taken away; the first {pruned} are gone now\n"))?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, Failure> {
+    let ours = own(place)?;
+    let (user, mut many) = (arguments.user.as_str(), 0_u64);
+    let filter = Filter { user: Some(user.to_owned()), ..Filter::default() };
+    for entry in place.book()?.entries() {
+        let entry = entry.map_err(|error| unreadable(&error))?;
+        many += u64::from(filter.matches(&entry.line.json));
+    }
+    let name = shown(user, LINE_CHARS_MAX);
+    if many == 0 {
+        say(&format!("there is no record of `{name}`\n"))?;
+        return Ok(Exit::Done);
+    }
+    let question = format!("Erase all {many} records of `{name}`? It cannot be undone.");
+    if !arguments.yes && !agreed(&question)? {
+        return Ok(Exit::No);
+    }
+    let is_theirs = |record: &Json| text(record, "user") == Some(user);
+    let erased = erase_book(&place.folder, &ours, &is_theirs, place.desk.now());
+    let Some(erasure) = erased.map_err(Failure::internal)? else { return Ok(Exit::Done) };
+    let mut detail = Object::new();
+    detail.insert("erasure", erasure.number);
+    detail.insert("records", erasure.lines());
+    record(place, RecordKind::Erased, detail)?;
+    say(&format!(
+        "{} records of `{name}` were erased (erasure {}); `tollgate audit verify` still holds\n",
+        erasure.lines(),
+        erasure.number
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// The key file, for this user's own ledger.
+fn own(place: &Place) -> Result<std::path::PathBuf, Failure> {
+    if !place.is_own {
+        return Err(Failure::usage(
+            "this is not the ledger of the policy in force",
+            "a copy is not changed: leave --ledger away, or name its --state and --policy",
+        ));
+    }
+    Ok(place.keys()?.join(LEDGER_KEY))
+}
+
+fn record(place: &Place, kind: RecordKind, mut detail: Object) -> Result<(), Failure> {
+    let now = place.desk.now();
+    let mut record = Record::new(EventId::made(now), now, kind);
+    detail.insert("by", user_name());
+    record.detail = Some(Json::Object(detail));
+    let clock = Arc::clone(&place.desk.clock);
+    let options = ledger_options(clock, Committer::Caller, Some(&place.keys()?));
+    let ledger = FileLedger::open(&place.folder, options).map_err(Failure::internal)?;
+    run(ledger.append(record, Durability::BeforeEffect))?.map_err(Failure::internal)
+}

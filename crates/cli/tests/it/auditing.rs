@@ -1,0 +1,238 @@
+//! `tollgate audit` and `keys`: what is in the ledger can be found, shown, verified, proved, pruned and
+//! erased by whoever has the binary.
+
+use crate::rig::{Ran, Rig};
+use serde_json::{Value, json};
+use std::fs;
+
+const POLICY: &str = r#"
+version: 1
+hooks:
+  - name: no-delete
+    on: pre_tool
+    match: { tool: "delete_*" }
+    deny: "nothing is deleted"
+  - name: trial
+    on: pre_tool
+    match: { tool: fetch }
+    dry_run: true
+    deny: { code: EXTERNAL_HOST, reason: "not on the list" }
+  - name: broken
+    on: pre_tool
+    match: { tool: odd }
+    when: "args.n / 0 > 1"
+    on_failure: open
+    rewrite: { n: { max: 1 } }
+"#;
+
+/// A state folder with a signed ledger of calls of two people.
+fn rig(calls: usize) -> Rig {
+    let rig = Rig::new();
+    rig.write("user.yaml", POLICY);
+    decide(&rig, 0, calls);
+    // A record by this user's own hand signs the ledger.
+    rig.run(&["hooks", "disable", "trial", "--reason", "a test", "--for", "1m"]).expect(0);
+    rig
+}
+
+fn decide(rig: &Rig, from: usize, to: usize) {
+    let mut events = String::new();
+    for at in from..to {
+        let (tool, arguments) = [
+            ("list_files", json!({ "max": 3 })),
+            ("delete_file", json!({ "path": "a" })),
+            ("fetch", json!({ "url": "https://example.net" })),
+            ("odd", json!({ "n": 1 })),
+        ][at % 4]
+            .clone();
+        let user = ["alice", "bob"][at / 4 % 2];
+        let session = json!({ "id": format!("s-{user}"), "user": user });
+        let payload = json!({ "tool": tool, "call_id": format!("c{at}"), "arguments": arguments });
+        let event = json!({ "kind": "pre_tool", "session": session, "payload": payload });
+        events.push_str(&format!("{event}\n"));
+    }
+    let ledger = rig.path("state/ledger");
+    let ledger = ledger.to_str().unwrap();
+    rig.run_in("project", &["decide", "--jsonl", "--ledger", ledger], &events, &[]).expect(0);
+}
+
+fn audit(rig: &Rig, arguments: &[&str]) -> Ran {
+    rig.run(&[&["audit"], arguments].concat())
+}
+
+fn ids(ran: &Ran) -> Vec<Value> {
+    ran.lines().into_iter().map(|record| record["seq"].clone()).collect()
+}
+
+#[test]
+fn records_are_found_by_what_is_known_of_them_with_and_without_the_index() {
+    let rig = rig(16);
+    for (filter, expected) in [
+        (&["--user", "alice", "--kind", "decision"][..], 8),
+        (&["--session", "s-bob", "--verdict", "deny"], 2),
+        (&["--tool", "fetch", "--since", "2h"], 4),
+        (&["--hook", "trial", "--kind", "decision"], 4),
+        (&["--code", "hook_denied", "--kind", "decision"], 4),
+        (&["--user", "nobody"], 0),
+        (&["--until", "2020-01-01"], 0),
+    ] {
+        let list = |more: &[&str]| {
+            let arguments = [&["list", "--json"], filter, more].concat();
+            audit(&rig, &arguments).expect(0)
+        };
+        let found = list(&[]);
+        assert_eq!(ids(&found).len(), expected, "{filter:?}: {}", found.out);
+        assert_eq!(ids(&found), ids(&list(&["--no-index"])), "{filter:?}");
+    }
+    let table = audit(&rig, &["list", "--limit", "40"]).expect(0);
+    assert!(table.out.contains("dry: trial") && table.out.contains("fault: broken"));
+}
+
+#[test]
+fn a_hook_is_counted_by_its_hits_its_would_haves_its_faults_and_those_that_went_on() {
+    let rig = rig(16);
+    let stats = audit(&rig, &["stats", "--json"]).expect(0).json();
+    let hook = |name: &str| {
+        let hook = &stats["hooks"][name];
+        ["asked", "hits", "would", "faults", "failed_open"].map(|key| hook[key].as_u64().unwrap())
+    };
+    assert_eq!(hook("no-delete"), [4, 4, 0, 0, 0]);
+    assert_eq!(hook("trial"), [4, 0, 4, 0, 0]);
+    assert_eq!(hook("broken"), [4, 0, 0, 4, 4]);
+    assert_eq!(stats, audit(&rig, &["stats", "--json", "--no-index"]).expect(0).json());
+}
+
+#[test]
+fn a_refusal_is_shown_by_its_id_and_a_session_as_a_timeline() {
+    let rig = rig(8);
+    let found = audit(&rig, &["list", "--json", "--hook", "no-delete"]).expect(0);
+    let id = found.lines()[0]["id"].as_str().unwrap().to_owned();
+    let shown = audit(&rig, &["show", &id]).expect(0);
+    for part in ["no-delete", "nothing is deleted", "delete_file", "s-bob"] {
+        assert!(shown.out.contains(part), "{part}: {}", shown.out);
+    }
+    let line = audit(&rig, &["show", "--session", "s-alice"]).expect(0);
+    assert!(line.out.starts_with("session s-alice of alice"), "{}", line.out);
+    assert!(line.out.contains("+0."));
+    let none = audit(&rig, &["show", "no-such-id"]).expect(2);
+    assert!(none.err.contains("there is no record `no-such-id`"));
+}
+
+#[test]
+fn verification_names_the_place_and_the_kind_of_damage() {
+    let rig = rig(8);
+    let good = audit(&rig, &["verify"]).expect(0);
+    assert!(good.out.contains("holds together"), "{}", good.out);
+    let file = rig.path("state/ledger/00000000000000000001.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("delete_file", "delete_fill", 1)).unwrap();
+    let bad = audit(&rig, &["verify", "--json"]).expect(1).json();
+    let finding = &bad["findings"][0];
+    assert_eq!(finding["kind"], "broken_chain");
+    assert!(finding["what"].as_str().unwrap().contains("000001.jsonl` line "), "{bad}");
+}
+
+#[test]
+fn a_kept_checkpoint_shows_a_ledger_that_was_set_back_and_a_copy_is_verified_with_the_public_key() {
+    let rig = rig(8);
+    let copy = rig.path("copy");
+    let copy = copy.to_str().unwrap();
+    copy_ledger(&rig, copy);
+    decide(&rig, 8, 12);
+    audit(&rig, &["anchor", "--to", "kept.jsonl"]).expect(0);
+    let key = rig.run(&["keys", "show"]).expect(0).out.trim().to_owned();
+    audit(&rig, &["verify", "--ledger", copy]).expect(2);
+    audit(&rig, &["verify", "--ledger", copy, "--key", &key]).expect(0);
+    let kept = ["verify", "--ledger", copy, "--key", &key, "--checkpoint", "kept.jsonl"];
+    let back = audit(&rig, &kept).expect(1);
+    assert!(back.out.contains("the kept checkpoint 1 knows of"), "{}", back.out);
+    audit(&rig, &["verify", "--checkpoint", "kept.jsonl"]).expect(0);
+}
+
+fn copy_ledger(rig: &Rig, to: &str) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(rig.path("state/ledger")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), format!("{to}/{}", entry.file_name().to_str().unwrap())).unwrap();
+    }
+}
+
+#[test]
+fn a_checkpoint_reaches_the_systems_log() {
+    let rig = rig(4);
+    let socket = rig.path("log");
+    let log = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+    audit(&rig, &["anchor", &format!("--syslog={}", socket.display())]).expect(0);
+    let mut text = [0; 2048];
+    let length = log.recv(&mut text).unwrap();
+    let text = std::str::from_utf8(&text[..length]).unwrap();
+    assert!(text.starts_with("<109>tollgate["), "{text}");
+    // What a log keeps can be held against the ledger.
+    rig.write("project/log.txt", &format!("Nov 30 12:00:00 host {}\n", &text[5..]));
+    audit(&rig, &["verify", "--checkpoint", "log.txt"]).expect(0);
+}
+
+#[test]
+fn a_record_is_proved_without_the_ledger_and_a_changed_one_is_not() {
+    let rig = rig(8);
+    audit(&rig, &["anchor", "--to", "first.jsonl"]).expect(0);
+    let found = audit(&rig, &["list", "--json", "--hook", "no-delete"]).expect(0);
+    let id = found.lines()[0]["id"].as_str().unwrap().to_owned();
+    let proof = audit(&rig, &["proof", "export", &id]).expect(0).out;
+    let key = rig.run(&["keys", "show"]).expect(0).out.trim().to_owned();
+    rig.write("project/proof.json", &proof);
+    audit(&rig, &["proof", "verify", "proof.json", "--key", &key]).expect(0);
+    rig.write("project/proof.json", &proof.replacen("no-delete", "no-deletf", 1));
+    audit(&rig, &["proof", "verify", "proof.json", "--key", &key]).expect(1);
+    rig.write("project/proof.json", &proof);
+    let other = key.replace(|_: char| true, "0");
+    rig.run(&["audit", "proof", "verify", "proof.json", "--key", &other]).expect(1);
+    decide(&rig, 8, 12);
+    audit(&rig, &["anchor", "--to", "second.jsonl"]).expect(0);
+    let grown = audit(&rig, &["proof", "export", "--from", "first.jsonl"]).expect(0).out;
+    rig.write("project/grown.json", &grown);
+    audit(&rig, &["proof", "verify", "grown.json", "--key", &key]).expect(0);
+}
+
+#[test]
+fn one_persons_records_are_erased_and_the_ledger_still_verifies() {
+    let rig = rig(16);
+    audit(&rig, &["anchor", "--to", "kept.jsonl"]).expect(0);
+    // Nobody can be asked here, so nothing happens without --yes.
+    audit(&rig, &["erase", "--user", "alice"]).expect(2);
+    audit(&rig, &["erase", "--user", "alice", "--yes"]).expect(0);
+    for entry in fs::read_dir(rig.path("state/ledger")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("alice"));
+    }
+    audit(&rig, &["verify", "--checkpoint", "kept.jsonl"]).expect(0);
+    assert_eq!(ids(&audit(&rig, &["list", "--json", "--user", "alice"]).expect(0)).len(), 0);
+    let records = audit(&rig, &["list", "--json", "--kind", "erased"]).expect(0).lines();
+    assert_eq!(records[0]["detail"]["erasure"], 1);
+    assert!(!records[0].to_string().contains("alice"));
+}
+
+#[test]
+fn a_new_key_goes_on_where_the_old_one_vouches_for_it() {
+    let rig = rig(4);
+    let before = rig.run(&["keys", "show"]).expect(0).out;
+    rig.run(&["keys", "rotate"]).expect(2);
+    rig.run(&["keys", "rotate", "--yes"]).expect(0);
+    let after = rig.run(&["keys", "show", "--json"]).expect(0).json();
+    assert_eq!(after["before"][0], before.trim());
+    decide(&rig, 4, 8);
+    audit(&rig, &["anchor", "--to", "kept.jsonl"]).expect(0);
+    audit(&rig, &["verify"]).expect(0);
+}
+
+#[test]
+fn nothing_is_pruned_that_is_not_older_and_a_ledger_that_is_not_ours_is_left_alone() {
+    let rig = rig(4);
+    let none = audit(&rig, &["prune", "--before", "90d", "--yes"]).expect(0);
+    assert!(none.out.contains("nothing to take away"));
+    let copy = rig.path("copy");
+    let copy = copy.to_str().unwrap();
+    copy_ledger(&rig, copy);
+    audit(&rig, &["erase", "--user", "alice", "--yes", "--ledger", copy]).expect(2);
+    audit(&rig, &["prune", "--before", "2099-01-01", "--yes", "--ledger", copy]).expect(2);
+}
