@@ -4,7 +4,7 @@ use crate::error::{OpenError, ReloadError};
 use crate::guard::{self, Whereabouts};
 use crate::knowledge;
 use crate::ledger::{KeptLedger, Trouble, scrub_with};
-use crate::places::{Places, PlacesLoadError};
+use crate::places::{Places, PlacesError, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
 use std::path::PathBuf;
