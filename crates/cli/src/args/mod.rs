@@ -1,7 +1,7 @@
 //! The arguments, as they are typed. What they mean is each command's business.
 
-mod detect;
 mod audit;
+mod detect;
 mod exec;
 mod hosting;
 mod mcp;
@@ -10,12 +10,13 @@ mod replay;
 mod review;
 mod switch;
 
-pub(crate) use detect::{
-    MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
 pub(crate) use audit::{
     AnchorArguments, AuditArguments, AuditCommand, EraseArguments, KeysArguments, KeysCommand,
     ListArguments, Moment, ProofCommand, PruneArguments, ShowArguments, StatsArguments,
     TailArguments, VerifyArguments, Which as WhichRecords,
+};
+pub(crate) use detect::{
+    MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
 };
 pub(crate) use exec::ExecArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
