@@ -72,16 +72,14 @@ pub(super) fn failed_result(failure: &Failure, told: Object, is_modern: bool) ->
 
 /// An answer in place of a tool's result: as it is where it has the shape of one, otherwise as text.
 pub(super) fn answered_result(content: &Json, is_modern: bool) -> Json {
-    let mut result = match content {
-        Json::Object(object) if object.get("content").is_some_and(|c| c.as_array().is_some()) => {
-            object.clone()
-        }
-        other => {
-            let text = other.as_str().map_or_else(|| other.text(), ToOwned::to_owned);
-            let block = Object::from_iter([("type", "text".to_owned()), ("text", text)]);
-            Object::from_iter([("content", Json::from(vec![Json::from(block)]))])
-        }
-    };
+    let own = content.as_object().filter(|object| {
+        object.get("content").is_some_and(|blocks| blocks.as_array().is_some())
+    });
+    let mut result = own.cloned().unwrap_or_else(|| {
+        let text = content.as_str().map_or_else(|| content.text(), ToOwned::to_owned);
+        let block = Object::from_iter([("type", "text".to_owned()), ("text", text)]);
+        Object::from_iter([("content", Json::from(vec![Json::from(block)]))])
+    });
     if is_modern && !result.contains_key("resultType") {
         result.insert("resultType", "complete");
     }

@@ -77,11 +77,16 @@ impl Malformed {
     /// The code of JSON-RPC 2.0: -32700 for a text that cannot be read, -32600 for all else.
     pub fn code(&self) -> i64 {
         match &self.fault {
-            Fault::Unreadable(error) => match error.fault {
-                // Readable, and read differently by different readers: no message.
-                ReadFault::DuplicateKey(_) | ReadFault::TooLarge | ReadFault::TooDeep => -32600,
-                _ => -32700,
-            },
+            // Readable, and read differently by different readers: no message.
+            Fault::Unreadable(error)
+                if matches!(
+                    error.fault,
+                    ReadFault::DuplicateKey(_) | ReadFault::TooLarge | ReadFault::TooDeep
+                ) =>
+            {
+                -32600
+            }
+            Fault::Unreadable(_) => -32700,
             Fault::TooLong | Fault::Batch | Fault::Shape(_) => -32600,
         }
     }

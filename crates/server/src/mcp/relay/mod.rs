@@ -315,7 +315,11 @@ impl Conversation {
                 match &request.what {
                     // It is still with the gate, and the server has not heard of it.
                     What::Call { ticket: None, .. } => Fate::Drop,
-                    _ => Fate::Pass(frame.into_text()),
+                    What::Call { ticket: Some(_), .. }
+                    | What::Tools
+                    | What::Task(_)
+                    | What::Texts
+                    | What::Nothing => Fate::Pass(frame.into_text()),
                 }
             }
         }
