@@ -72,9 +72,9 @@ pub(super) fn failed_result(failure: &Failure, told: Object, is_modern: bool) ->
 
 /// An answer in place of a tool's result: as it is where it has the shape of one, otherwise as text.
 pub(super) fn answered_result(content: &Json, is_modern: bool) -> Json {
-    let own = content.as_object().filter(|object| {
-        object.get("content").is_some_and(|blocks| blocks.as_array().is_some())
-    });
+    let own = content
+        .as_object()
+        .filter(|object| object.get("content").is_some_and(|blocks| blocks.as_array().is_some()));
     let mut result = own.cloned().unwrap_or_else(|| {
         let text = content.as_str().map_or_else(|| content.text(), ToOwned::to_owned);
         let block = Object::from_iter([("type", "text".to_owned()), ("text", text)]);
