@@ -19,7 +19,6 @@ use tollgate_gate::{
     Event, EventKind, Gate, Glob, Hook, Json, KindSet, ManualClock, Matcher, Object, Opinion,
     Patterns, Roles, SessionView, Subject, Test, Timestamp, inline,
 };
-use tollgate_policy::compile::Redactors;
 use tollgate_policy::when::{Condition, Groups, WhenEnv, limits as when_limits};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, load_text};
 
@@ -60,10 +59,8 @@ fn analysed(facts: &ToolFacts) -> Arc<dyn EffectSource> {
 
 /// The text of a policy file: every problem lies in it and can be shown, and what loads decides.
 fn policy(data: &[u8]) {
-    static REDACTORS: LazyLock<Redactors> = LazyLock::new(tollgate_policy::detection::redactors);
     let text = String::from_utf8_lossy(data);
-    let options =
-        LoadOptions { effects: Some(&analysed), redactors: &REDACTORS, ..LoadOptions::new(now()) };
+    let options = LoadOptions { effects: Some(&analysed), ..LoadOptions::new(now()) };
     let loaded = load_text("tollgate.yaml", &text, &options);
     let report = match &loaded {
         Ok(loaded) => &loaded.report,

@@ -4,6 +4,7 @@
 //! into a detector once and refuses what does not make sense.
 
 use crate::finding::{Kind, Severity};
+use crate::validator::Validator;
 
 /// What a policy says about one rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,12 +18,19 @@ pub struct RuleSetting {
     pub rollout_percent: u8,
     /// Least score, instead of the detector's.
     pub threshold: Option<f32>,
+    /// How bad its findings are, instead of what the rule says.
+    pub severity: Option<Severity>,
 }
 
 impl RuleSetting {
     /// Enabled, for all, at the detector's threshold.
-    pub const ON: Self =
-        Self { enabled: true, dry_run: false, rollout_percent: 100, threshold: None };
+    pub const ON: Self = Self {
+        enabled: true,
+        dry_run: false,
+        rollout_percent: 100,
+        threshold: None,
+        severity: None,
+    };
     /// Never tried.
     pub const OFF: Self = Self { enabled: false, ..Self::ON };
 }
@@ -42,6 +50,8 @@ pub struct CustomRule {
     /// Words one of which must stand in the unit; ASCII case is ignored. Without any the pattern runs on
     /// all text, which [`Detector::warnings`](crate::Detector::warnings) says.
     pub keywords: Vec<String>,
+    /// Check digits that the datum must have.
+    pub validator: Option<Validator>,
     /// Least Shannon entropy of the datum, in bits a character.
     pub entropy_min: f32,
     /// How sure a match is, from 0 to 1.

@@ -19,9 +19,11 @@ use crate::mask::preview;
 use crate::model::{NameModel, NameModelError};
 use crate::names;
 use crate::prefilter::{Keyword, Prefilter};
+use crate::region::Region;
 use crate::rule::Form;
 use crate::rules::{Catalog, Coded};
 use crate::spot::{Spot, Spots, plain_bytes, structured};
+use crate::validator::Validator;
 use crate::value::{Strength, entropy};
 
 /// Least score of a finding unless the policy says otherwise.
@@ -62,6 +64,7 @@ struct RuleState {
 struct Custom {
     regex: regex::Regex,
     keywords: bool,
+    validator: Option<Validator>,
     entropy_min: f32,
     score: f32,
     rule: usize,
@@ -75,6 +78,8 @@ pub struct Detector {
     customs: Vec<Custom>,
     allow: Allow,
     model: Option<Arc<dyn NameModel>>,
+    /// Regions whose national telephone numbers count; `None`: all.
+    regions: Option<Vec<Region>>,
     threshold: f32,
     census: bool,
 }
@@ -107,6 +112,7 @@ pub struct DetectorBuilder {
     settings: HashMap<String, RuleSetting>,
     customs: Vec<CustomRule>,
     allow: AllowWritten,
+    regions: Option<Vec<Region>>,
     model: Option<Arc<dyn NameModel>>,
 }
 
@@ -180,6 +186,14 @@ impl DetectorBuilder {
         self
     }
 
+    /// Takes national telephone numbers of these regions only; adds up. Unless called: of all. Numbers
+    /// with a country code and Chinese mobiles always count.
+    #[must_use]
+    pub fn phone_regions(mut self, regions: impl IntoIterator<Item = Region>) -> Self {
+        self.regions.get_or_insert_default().extend(regions);
+        self
+    }
+
     /// Asks this model about names as well.
     #[must_use]
     pub fn name_model(mut self, model: Arc<dyn NameModel>) -> Self {
@@ -206,7 +220,9 @@ impl DetectorBuilder {
                 return Err(BuildError::OutOfRange { what: id.clone() });
             }
             let state = rules.iter_mut().find(|state| state.id.as_str() == id);
-            state.ok_or_else(|| BuildError::UnknownRule { id: id.clone() })?.setting = *setting;
+            let state = state.ok_or_else(|| BuildError::UnknownRule { id: id.clone() })?;
+            state.setting = *setting;
+            state.severity = setting.severity.unwrap_or(state.severity);
         }
         let table = cues(&rules, &self.customs, &customs);
         let (keywords, cues) = table.into_iter().unzip();
@@ -222,6 +238,7 @@ impl DetectorBuilder {
             customs,
             allow: std::mem::take(&mut self.allow).compile()?,
             model: self.model.take(),
+            regions: self.regions.take(),
             threshold,
             census,
         })
@@ -253,7 +270,7 @@ impl DetectorBuilder {
             rules.push(RuleState {
                 id: RuleId::named(&custom.id),
                 kind: custom.kind,
-                severity: custom.severity,
+                severity: custom.setting.severity.unwrap_or(custom.severity),
                 setting: custom.setting,
             });
         }
@@ -288,6 +305,7 @@ fn compile_custom(custom: &CustomRule, rule: usize) -> Result<Custom, BuildError
     Ok(Custom {
         regex,
         keywords: !custom.keywords.is_empty(),
+        validator: custom.validator,
         entropy_min: custom.entropy_min,
         score: custom.score,
         rule,
@@ -523,6 +541,17 @@ impl Detector {
         self.rules.get(hit.rule).map(|state| state.kind)
     }
 
+    pub(crate) fn rule_of(&self, hit: &Hit) -> Option<&RuleId> {
+        self.rules.get(hit.rule).map(|state| &state.id)
+    }
+
+    /// Whether a telephone number in national form is of a region that counts.
+    pub(crate) fn admits_national(&self, number: &[u8]) -> bool {
+        let Some(regions) = &self.regions else { return true };
+        let digits: Vec<u8> = number.iter().copied().filter(u8::is_ascii_digit).collect();
+        regions.iter().any(|region| region.admits(&digits))
+    }
+
     pub(crate) fn prefilter(&self) -> &Prefilter {
         &self.prefilter
     }
@@ -557,8 +586,9 @@ impl Detector {
             .captures_iter(unit)
             .filter_map(|found| {
                 let datum = found.get(1).or_else(|| found.get(0))?;
-                let sound =
-                    !datum.is_empty() && entropy(datum.as_str().as_bytes()) >= custom.entropy_min;
+                let sound = !datum.is_empty()
+                    && entropy(datum.as_str().as_bytes()) >= custom.entropy_min
+                    && custom.validator.is_none_or(|check| check.accepts(datum.as_str()));
                 sound.then(|| Hit::secret(datum.start(), datum.end(), custom.rule, custom.score, 3))
             })
             .collect()
@@ -572,7 +602,8 @@ fn rolled_out(state: &RuleState, ctx: &Context<'_>) -> bool {
     if percent >= 100 {
         return true;
     }
-    let subject = ctx.rollout_by.unwrap_or("");
+    // Whom nobody knows is not left out: in doubt the rule takes effect.
+    let Some(subject) = ctx.rollout_by.filter(|subject| !subject.is_empty()) else { return true };
     let digest = hmac_sha256(b"rollout", &[state.id.as_str().as_bytes(), subject.as_bytes()]);
     let number = digest.iter().take(4).fold(0u32, |sum, byte| (sum << 8) | u32::from(*byte));
     number % 100 < u32::from(percent)

@@ -304,6 +304,12 @@ pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"pass") && value.iter().all(u8::is_ascii_digit)
 }
 
+/// Whether a key of this name holds a secret, so that its value is one whatever it looks like.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    strength_of(name).is_some()
+}
+
 /// How strongly a whole key name (of a JSON object, say) speaks.
 pub(crate) fn strength_of(name: &str) -> Option<Strength> {
     let bytes = name.as_bytes();

@@ -73,7 +73,7 @@ impl MaskMemory {
 }
 
 /// Whatever in a text has the form of a mask of this crate: `[EMAIL]`, `[EMAIL:1f3a9c02b7d4e655]`,
-/// `138*********`, `z***@x.com`, eight stars.
+/// `138*********`, `z***@x.com`, `**** 1111`, eight stars.
 #[must_use]
 pub fn masks_in(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
@@ -139,6 +139,11 @@ fn starred(bytes: &[u8], star: usize) -> Option<Range<usize>> {
             .count();
         return (domain > 2).then_some(star - head.min(4)..end + 1 + domain);
     }
+    // `**** 1111`: the last digits of a card.
+    if stars == 4 && at(bytes, end) == b' ' {
+        let digits = cut(bytes, end + 1, end + 6).iter().take_while(|b| b.is_ascii_digit()).count();
+        return (digits == 4).then_some(star..end + 5);
+    }
     let phone =
         stars == 9 && head >= 3 && cut(bytes, star - 3, star).iter().all(u8::is_ascii_digit);
     let secret = stars == 8;
@@ -151,11 +156,18 @@ mod tests {
 
     #[test]
     fn masks_are_known_by_their_form() {
-        let text = "a [EMAIL] b [PHONE:00ff00ff00ff00ff] c 138********* d z***@x.com e [NOTE] f [1] g **bold** h sk-a********";
+        let text = "a [EMAIL] b [PHONE:00ff00ff00ff00ff] c 138********* d z***@x.com e [NOTE] f [1] g **bold** h sk-a******** i **** 1111";
         let found: Vec<&str> = masks_in(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(
             found,
-            ["[EMAIL]", "[PHONE:00ff00ff00ff00ff]", "138*********", "z***@x.com", "a********"]
+            [
+                "[EMAIL]",
+                "[PHONE:00ff00ff00ff00ff]",
+                "138*********",
+                "z***@x.com",
+                "a********",
+                "**** 1111"
+            ]
         );
     }
 

@@ -15,6 +15,7 @@ mod phone;
 pub(crate) use dates::birth_date;
 pub(crate) use letters::postal_address;
 pub(crate) use mail::email;
+pub(crate) use phone::{cn_mobile, nanp};
 
 use crate::ascii::{ALNUM, at, before, cut, run_end};
 use crate::context;

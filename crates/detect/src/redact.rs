@@ -33,6 +33,7 @@ pub struct Redactor {
     detector: Arc<Detector>,
     mask: Mask,
     by_kind: Vec<(Kind, Mask)>,
+    by_rule: Vec<(String, Mask)>,
     numbers: NumberMask,
 }
 
@@ -57,7 +58,13 @@ impl Redactor {
     /// A redactor with label masks.
     #[must_use]
     pub fn new(detector: Arc<Detector>) -> Self {
-        Self { detector, mask: Mask::Label, by_kind: Vec::new(), numbers: NumberMask::default() }
+        Self {
+            detector,
+            mask: Mask::Label,
+            by_kind: Vec::new(),
+            by_rule: Vec::new(),
+            numbers: NumberMask::default(),
+        }
     }
 
     /// Masks everything this way, unless a kind has its own.
@@ -72,6 +79,15 @@ impl Redactor {
     pub fn mask_kind(mut self, kind: Kind, mask: Mask) -> Self {
         self.by_kind.retain(|(known, _)| *known != kind);
         self.by_kind.push((kind, mask));
+        self
+    }
+
+    /// Masks what one rule finds this way, whatever its kind.
+    #[must_use]
+    pub fn mask_rule(mut self, id: impl Into<String>, mask: Mask) -> Self {
+        let id = id.into();
+        self.by_rule.retain(|(known, _)| *known != id);
+        self.by_rule.push((id, mask));
         self
     }
 
@@ -174,7 +190,12 @@ impl Redactor {
 
     /// The mask as it is written at the spot, and as it reads.
     fn written(&self, spot: &Spot, kind: Kind, keys: &mut HashSet<String>) -> (String, String) {
-        let mut mask = self.mask_of(kind, &spot.datum);
+        let rule = self.detector.rule_of(&spot.hit).filter(|_| !self.by_rule.is_empty());
+        let own = rule.and_then(|id| self.by_rule.iter().find(|(known, _)| *known == id.as_str()));
+        let mut mask = match own {
+            Some((_, mask)) => mask.apply(kind, &spot.datum),
+            None => self.mask_of(kind, &spot.datum),
+        };
         if spot.in_key {
             // Two keys of one object must not become the same.
             let bare = mask.clone();

@@ -357,7 +357,11 @@ impl<'a> Scanner<'a> {
             let (datum, next) = read(text, place);
             if let Some(datum) = datum {
                 let unit = self.up_to(units.at(place).1);
-                self.raw.hits.push(datum.weigh(unit, self.key));
+                if datum.coded != Coded::PhoneNational
+                    || self.detector.admits_national(cut(unit, datum.start, datum.end))
+                {
+                    self.raw.hits.push(datum.weigh(unit, self.key));
+                }
             }
             place = next.max(place + 1);
         }

@@ -180,6 +180,18 @@ const NAME_KEYS: &[&str] = &["name", "key", "field", "label", "id", "header"];
 const VALUE_KEYS: &[&str] =
     &["value", "val", "content", "data", "default", "secretvalue", "stringvalue"];
 
+/// Whether the member of this key names what stands beside it: `{"name": "password", "value": "x"}`.
+#[must_use]
+pub fn is_name_key(key: &str) -> bool {
+    is_one_of(Some(key), NAME_KEYS)
+}
+
+/// Whether the member of this key holds the value that a name beside it speaks of.
+#[must_use]
+pub fn is_value_key(key: &str) -> bool {
+    is_one_of(Some(key), VALUE_KEYS)
+}
+
 fn is_one_of(key: Option<&str>, list: &[&str]) -> bool {
     key.is_some_and(|key| list.iter().any(|word| key.eq_ignore_ascii_case(word)))
 }

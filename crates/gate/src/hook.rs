@@ -112,8 +112,28 @@ pub struct Opinion {
     pub claims: Vec<Claim>,
     /// Labels for the session.
     pub labels: Vec<Name>,
-    /// Ids of what was found, for the record.
-    pub findings: Vec<Name>,
+    /// What was found, for the record.
+    pub findings: Vec<Found>,
+}
+
+/// What a handler found of one rule, for the record: never the datum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The rule.
+    pub rule: Name,
+    /// How many times.
+    pub count: u32,
+    /// How bad it is, as a word, where the handler knows.
+    pub severity: Option<&'static str>,
+    /// The rule is on trial: what it found was let through.
+    pub dry_run: bool,
+}
+
+impl Found {
+    /// One finding of a rule.
+    pub fn of(rule: impl Into<Name>) -> Found {
+        Found { rule: rule.into(), count: 1, severity: None, dry_run: false }
+    }
 }
 
 impl Opinion {

@@ -37,6 +37,7 @@
 //! ```
 
 pub mod approval;
+pub mod channel;
 pub mod clock;
 pub mod code;
 pub mod decision;
@@ -71,6 +72,7 @@ mod index;
 mod wire;
 
 pub use approval::{ApprovalAnswer, ApprovalRequest, Approver};
+pub use channel::Channel;
 pub use clock::{Clock, ManualClock, Timestamp};
 pub use code::Code;
 pub use decision::Decision;
@@ -81,7 +83,7 @@ pub use gate::{
 };
 pub use glob::{Glob, GlobError};
 pub use hook::{
-    DryRun, Handler, HandlerError, Hook, OnFailure, Opinion, OpinionFuture, Roles, Rollout,
+    DryRun, Found, Handler, HandlerError, Hook, OnFailure, Opinion, OpinionFuture, Roles, Rollout,
     RolloutBy, Sees, View, asynchronous, inline,
 };
 pub use json::{Json, Number, Object};

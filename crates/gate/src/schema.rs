@@ -313,11 +313,30 @@ struct CastForm {
     /// Whether this is its vote of the judging-only pass. Left out: no. Since 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     judged_again: Option<bool>,
-    /// Ids of what it found. Since 0.1.
+    /// Rules of what it found and masked. Since 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<String>>,
+    /// What it found, counted by rule, with what rules on trial found. Since 0.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<Vec<FoundForm>>,
     /// How long it took, in microseconds. Since 0.1.
     us: u32,
+}
+
+/// What a hook found of one rule.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Found")]
+struct FoundForm {
+    /// The rule. Since 0.1.
+    rule: String,
+    /// How many times. Since 0.1.
+    count: u32,
+    /// How bad it is: low, medium, high or critical. Since 0.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<String>,
+    /// Whether the rule is on trial, so that what it found was let through. Left out: no. Since 0.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
 }
 
 /// One line of the ledger. What is not set is left out. A ledger adds fields of its own for its

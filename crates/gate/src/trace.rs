@@ -1,6 +1,7 @@
 //! The trace of a decision: what each hook that ran said, and what went wrong with it.
 
 use crate::event::Name;
+use crate::hook::Found;
 use crate::vote::{Vote, VoteKind};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
@@ -25,8 +26,8 @@ pub struct Cast {
     pub judged_again: bool,
     /// Whether its matcher failed, so that its handler never ran.
     pub unmatched: bool,
-    /// Ids of what it found.
-    pub findings: Vec<Name>,
+    /// What it found.
+    pub findings: Vec<Found>,
 }
 
 /// The hooks of a trace that rewrote the payload, in order.
@@ -89,6 +90,21 @@ impl Fault {
     }
 }
 
+impl Serialize for Found {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Found", 4)?;
+        out.serialize_field("rule", &self.rule)?;
+        out.serialize_field("count", &self.count)?;
+        if let Some(severity) = self.severity {
+            out.serialize_field("severity", severity)?;
+        }
+        if self.dry_run {
+            out.serialize_field("dry_run", &true)?;
+        }
+        out.end()
+    }
+}
+
 impl Serialize for Cast {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("Cast", 10)?;
@@ -113,7 +129,12 @@ impl Serialize for Cast {
             out.serialize_field("judged_again", &true)?;
         }
         if !self.findings.is_empty() {
-            out.serialize_field("findings", &self.findings)?;
+            let in_force = self.findings.iter().filter(|found| !found.dry_run);
+            let rules: Vec<&Name> = in_force.map(|found| &found.rule).collect();
+            if !rules.is_empty() {
+                out.serialize_field("findings", &rules)?;
+            }
+            out.serialize_field("found", &self.findings)?;
         }
         out.serialize_field("us", &self.us)?;
         out.end()

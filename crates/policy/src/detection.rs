@@ -1,116 +1,43 @@
-//! The detectors of `tollgate-detect` where a policy and the ledger need them: as redactors that
-//! `redact: { find: .. }` names, and as what scrubs records.
+//! The detector of `tollgate-detect` as what scrubs records, and what detection needs from outside.
+//!
+//! How a policy's `redact` uses the detector stands with that action.
 
 mod sources;
 
 pub use sources::{MaskKeyError, MaskKeys, NameModels, NameModelsError, Sources};
 
-use crate::actions::{RedactError, RedactStream, Redacted, Redactor};
-use crate::compile::Redactors;
+use crate::actions::map_texts;
 use std::sync::{Arc, LazyLock};
-use tollgate_detect::{
-    Category, Context, Detector, Kind, Mask, Released, StreamFormat, StreamRedactor,
-};
-use tollgate_gate::{BasicScrub, Name, Scrub};
-
-/// The redactors that a policy can name: `secrets`, `pii`, `names`, and each kind of datum by itself
-/// (`email`, `phone`, `card`, `iban` ...). They are built when they are first used.
-pub fn redactors() -> Redactors {
-    let categories =
-        [("secrets", Category::Secrets), ("pii", Category::Pii), ("names", Category::Names)];
-    let categories = categories.map(|(name, category)| Detecting::new(name, What::All(category)));
-    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Custom);
-    let kinds = kinds.map(|kind| Detecting::new(kind.name(), What::One(kind)));
-    let all = categories.into_iter().chain(kinds);
-    all.map(|one| (Name::clone(&one.name), Arc::new(one) as Arc<dyn Redactor>)).collect()
-}
-
-#[derive(Debug, Clone, Copy)]
-enum What {
-    All(Category),
-    One(Kind),
-}
+use tollgate_detect::{Category, Context, Detector, Mask, NumberMask};
+use tollgate_gate::{BasicScrub, Json, Scrub};
 
 type Built = Result<tollgate_detect::Redactor, String>;
 
-struct Detecting {
-    name: Name,
-    redactor: LazyLock<Built, Box<dyn FnOnce() -> Built + Send>>,
-}
-
-impl Detecting {
-    fn new(name: &str, what: What) -> Detecting {
-        Detecting { name: name.into(), redactor: LazyLock::new(Box::new(move || build(what))) }
-    }
-}
-
-fn build(what: What) -> Built {
-    let builder = Detector::builder();
-    let builder = match what {
-        What::All(category) => builder.find_categories([category]),
-        What::One(kind) => builder.find([kind]),
-    };
+fn secrets() -> Built {
+    let builder = Detector::builder().find_categories([Category::Secrets]);
     let detector = builder.build().map_err(|error| error.to_string())?;
     Ok(tollgate_detect::Redactor::new(Arc::new(detector)).mask(Mask::Plain))
 }
 
-impl Redactor for Detecting {
-    fn redact(&self, key: Option<&str>, text: &str) -> Result<Option<Redacted>, RedactError> {
-        let redactor = self.redactor.as_ref().map_err(|cause| RedactError {
-            redactor: Name::clone(&self.name),
-            cause: cause.clone(),
-        })?;
-        let found = redactor.redact(text, &Context { key, ..Context::default() });
-        let findings = found.findings.iter().map(|finding| finding.rule.as_str().into()).collect();
-        Ok(found.text.map(|text| Redacted { text, findings }))
-    }
+static SHOWN: LazyLock<Built> = LazyLock::new(|| {
+    let detector = Detector::builder().build().map_err(|error| error.to_string())?;
+    Ok(tollgate_detect::Redactor::new(Arc::new(detector)).mask(Mask::Plain))
+});
 
-    fn describe(&self) -> String {
-        format!("detect {}", self.name)
-    }
-
-    fn stream(&self) -> Result<Option<Box<dyn RedactStream>>, RedactError> {
-        let redactor = self.redactor.as_ref().map_err(|cause| RedactError {
-            redactor: Name::clone(&self.name),
-            cause: cause.clone(),
-        })?;
-        let stream = redactor.stream(StreamFormat::Text, &Context::default());
-        Ok(Some(Box::new(DetectStream { name: Name::clone(&self.name), stream })))
-    }
+/// A value as people may look at it: without secrets and personal data. `None`: as it is.
+pub(crate) fn concealed(value: &Json) -> Option<Json> {
+    let redactor = SHOWN.as_ref().ok()?;
+    let numbers = NumberMask::AsString;
+    // A value too deep to be looked at is shown as nothing.
+    map_texts(value, numbers, &mut |key, text| {
+        Ok(redactor.redact_str(text, &Context { key, ..Context::default() }))
+    })
+    .unwrap_or(Some(Json::Null))
 }
 
-/// The detector's own windows over a stream.
-struct DetectStream {
-    name: Name,
-    stream: StreamRedactor,
-}
-
-impl DetectStream {
-    fn checked(&self, released: Released) -> Result<Vec<u8>, RedactError> {
-        match released.incomplete {
-            None => Ok(released.bytes),
-            Some(cause) => {
-                let redactor = Name::clone(&self.name);
-                Err(RedactError { redactor, cause: cause.to_string() })
-            }
-        }
-    }
-}
-
-impl RedactStream for DetectStream {
-    fn push(&mut self, piece: &[u8]) -> Result<Vec<u8>, RedactError> {
-        let released = self.stream.push(piece);
-        self.checked(released)
-    }
-
-    fn flush(&mut self) -> Result<Vec<u8>, RedactError> {
-        let released = self.stream.flush();
-        self.checked(released)
-    }
-
-    fn holds_question(&self) -> bool {
-        self.stream.held_ends_blank()
-    }
+/// A text as people may look at it. `None`: as it is.
+pub(crate) fn concealed_text(text: &str) -> Option<String> {
+    SHOWN.as_ref().ok()?.redact_str(text, &Context::default())
 }
 
 /// Scrubs records of secrets with the detector's rules, and of what the gate's own scrubber knows.
@@ -131,7 +58,7 @@ impl DetectScrub {
     }
 }
 
-static SECRETS: LazyLock<Built> = LazyLock::new(|| build(What::All(Category::Secrets)));
+static SECRETS: LazyLock<Built> = LazyLock::new(secrets);
 
 impl Scrub for DetectScrub {
     fn scrub(&self, key: Option<&str>, text: &str) -> Option<String> {
@@ -157,23 +84,8 @@ impl Scrub for DetectScrub {
 
 #[cfg(test)]
 mod tests {
-    use super::{DetectScrub, redactors};
+    use super::DetectScrub;
     use tollgate_gate::Scrub;
-
-    #[test]
-    fn every_named_redactor_can_be_built_and_finds_what_it_is_named_for() {
-        let all = redactors();
-        for (name, redactor) in &all {
-            assert!(redactor.redact(None, "nothing to see").unwrap().is_none(), "{name}");
-        }
-        let masked = |name: &str, text: &str| {
-            all.get(name).unwrap().redact(None, text).unwrap().map(|redacted| redacted.text)
-        };
-        assert_eq!(masked("email", "to zhangsan@x.com").unwrap(), "to z***@x.com");
-        assert_eq!(masked("pii", "手机 13812345678").unwrap(), "手机 138*********");
-        assert_eq!(masked("secrets", "手机 13812345678"), None);
-        assert!(masked("secrets", "password = hunter2-and-more!").is_some());
-    }
 
     #[test]
     fn records_are_scrubbed_by_the_detector_and_by_the_gates_own_rules() {

@@ -7,7 +7,9 @@
 //!
 //! Refused: going on after a redactor failed. What it did not see is never let through.
 
-use crate::actions::{self, ActionContext, RedactError, RedactStream, Redactor};
+use crate::actions::{
+    self, ActionContext, Patterns as PatternTime, RedactError, RedactStream, Redactor,
+};
 use crate::compile::plan::{Field, HookPlan, MatchPlan};
 use crate::limits::STREAM_LINE_BYTES_MAX;
 use crate::load::Loaded;
@@ -68,8 +70,9 @@ impl Loaded {
         let mut context = ActionContext::new(hook.name.as_str(), kinds);
         context.redactors.clone_from(&self.context.redactors);
         context.sources.clone_from(&self.context.sources);
-        let redactors = actions::redactors_of(&value, &context);
-        redactors.map(|(redactors, _)| redactors).map_err(|error| wrong(error.to_string()))
+        context.effects = Some(Arc::clone(&self.context.effects));
+        context.patterns = PatternTime::AtFirstUse;
+        actions::redactors_of(&value, &context).map_err(|error| wrong(error.to_string()))
     }
 }
 

@@ -1,34 +1,38 @@
 //! What a policy is loaded with: detectors by name, and a source of effects that reads commands and
 //! may ask the file system where a link leads and what a script says.
 
+use crate::mask_key::StateKey;
 use nix::unistd::{User, geteuid};
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use tollgate_effects::{Entry, FileSystem};
 use tollgate_gate::Timestamp;
-use tollgate_policy::compile::Redactors;
-use tollgate_policy::{
-    AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore, detection,
-};
-
-static REDACTORS: LazyLock<Redactors> = LazyLock::new(detection::redactors);
+use tollgate_policy::detection::{MaskKeys, Sources};
+use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore};
 
 /// The options of every load: detectors, effects, the declared part of the environment.
 pub(crate) fn options<'o>(
     environment: &'o dyn Fn(&str) -> Option<String>,
     trust: Option<&'o TrustStore>,
     now: Timestamp,
+    sources: &'o Sources,
 ) -> LoadOptions<'o> {
     LoadOptions {
         env: environment,
         trust,
-        redactors: &REDACTORS,
+        sources,
         effects: Some(&effects),
         ..LoadOptions::new(now)
     }
+}
+
+/// What detection is supplied with: the key of keyed masks in this state folder.
+pub(crate) fn sources(state: Option<&Path>) -> Sources {
+    let keys = state.map(|state| Arc::new(StateKey::in_folder(state)) as Arc<dyn MaskKeys>);
+    Sources { keys, ..Sources::NONE }
 }
 
 fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {

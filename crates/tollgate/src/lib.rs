@@ -17,6 +17,7 @@ mod error;
 mod guard;
 mod host_files;
 mod knowledge;
+mod mask_key;
 mod open;
 
 pub use error::{OpenError, ReloadError};

@@ -7,7 +7,7 @@ use crate::ledger::{KeptLedger, Trouble, scrub_with};
 use crate::places::{Places, PlacesError, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_gate::{
     Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
@@ -267,7 +267,10 @@ fn read(
     trust: Option<&TrustStore>,
 ) -> Result<Option<Loaded>, PlacesLoadError> {
     let environment = |name: &str| std::env::var(name).ok();
-    let options = knowledge::options(&environment, trust, clock.now());
+    // Without places of its own, a program shares the user's.
+    let state = Places::of_user(Path::new("/")).ok().and_then(|places| places.state().ok());
+    let sources = knowledge::sources(state.as_deref());
+    let options = knowledge::options(&environment, trust, clock.now(), &sources);
     Ok(match source {
         Source::Code => None,
         Source::Text(name, text) => Some(load_text(name, text, &options)?),

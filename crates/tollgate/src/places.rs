@@ -315,7 +315,8 @@ impl Places {
         let found = layers.iter().any(|layer| layer.kind == LayerKind::Project);
         let trust = if found { Some(self.trust()?) } else { None };
         let environment = |name: &str| std::env::var(name).ok();
-        let options = knowledge::options(&environment, trust.as_ref(), now);
+        let sources = knowledge::sources(self.state().ok().as_deref());
+        let options = knowledge::options(&environment, trust.as_ref(), now, &sources);
         Ok(load(layers, &options)?)
     }
 }

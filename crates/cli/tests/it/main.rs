@@ -10,6 +10,7 @@
 mod allowing;
 mod auditing;
 mod backtesting;
+mod channels;
 mod checking;
 mod deciding;
 mod demo;

@@ -16,6 +16,7 @@ fn custom(id: &str, pattern: &str, keywords: &[&str]) -> CustomRule {
         severity: Severity::Medium,
         pattern: pattern.to_owned(),
         keywords: keywords.iter().map(|word| (*word).to_owned()).collect(),
+        validator: None,
         entropy_min: 0.0,
         score: 0.8,
         setting: RuleSetting::ON,

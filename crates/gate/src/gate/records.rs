@@ -62,7 +62,14 @@ impl Gate {
         ];
         let has_secret =
             |text: &Name| text.len() >= SECRET_BYTES_MIN && self.scrub.scrub(None, text).is_some();
-        if !has_secret(&session.id) && !optional.into_iter().flatten().any(has_secret) {
+        let extra = match session.extra.len() {
+            0 => None,
+            _ => scrub_json(&*self.scrub, &session.extra.clone().into()),
+        };
+        if !has_secret(&session.id)
+            && !optional.into_iter().flatten().any(has_secret)
+            && extra.is_none()
+        {
             return Arc::clone(session);
         }
         let clean = |text: &Option<Name>| text.as_ref().map(|text| self.scrubbed(text));
@@ -76,7 +83,11 @@ impl Gate {
             cwd: clean(&session.cwd),
             host: clean(&session.host),
             workspace: clean(&session.workspace),
-            extra: session.extra.clone(),
+            extra: if let Some(Json::Object(extra)) = extra {
+                extra
+            } else {
+                session.extra.clone()
+            },
         })
     }
 

@@ -31,15 +31,19 @@ mod label;
 mod limit;
 mod loop_guard;
 mod permission;
+mod protect_masks;
 pub mod redact;
 mod respond;
 mod rewrite;
 pub mod usage;
 
+pub(crate) use text::map_texts;
+
 pub(crate) use redact::redactors_of;
 pub use redact::{RedactError, RedactStream, Redacted, Redactor};
 pub use usage::{Meter, Prices};
 
+use crate::compile::effects::EffectMemo;
 use crate::detection::Sources;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,6 +83,8 @@ pub struct ActionContext {
     pub redactors: BTreeMap<Name, Arc<dyn Redactor>>,
     /// What detection needs from outside: models of names, the key of keyed masks.
     pub sources: Sources,
+    /// What calls would do; none where a hook is made without a policy file.
+    pub(crate) effects: Option<Arc<EffectMemo>>,
     /// When the patterns of the action are compiled.
     pub patterns: Patterns,
     /// Where `usage` counts.
@@ -104,6 +110,7 @@ impl ActionContext {
             kinds: kinds.into(),
             redactors: BTreeMap::new(),
             sources: Sources::NONE,
+            effects: None,
             patterns: Patterns::AtLoad,
             meter: Arc::default(),
         }
@@ -190,7 +197,7 @@ pub fn table() -> &'static [&'static ActionSpec] {
     &TABLE
 }
 
-static TABLE: [&ActionSpec; 16] = [
+static TABLE: [&ActionSpec; 17] = [
     &allow::SPEC,
     &deny::SPEC,
     &ask::SPEC,
@@ -198,6 +205,7 @@ static TABLE: [&ActionSpec; 16] = [
     &respond::SPEC,
     &rewrite::SPEC,
     &redact::SPEC,
+    &protect_masks::SPEC,
     &limit::SPEC,
     &breaker::SPEC,
     &label::SPEC,

@@ -1,5 +1,6 @@
 //! Every text of a JSON value: strings, keys, and numbers long enough to say something.
 
+use tollgate_detect::{NumberMask, is_name_key, is_secret_name, is_value_key};
 use tollgate_gate::limits::JSON_DEPTH_MAX;
 use tollgate_gate::{HandlerError, Json, Number, Object};
 
@@ -7,18 +8,24 @@ use tollgate_gate::{HandlerError, Json, Number, Object};
 const SPOKEN_NUMBER_MIN: f64 = 1_000_000.0;
 
 /// Calls `f` with the key it stands under and every text; gives the value with the texts that `f`
-/// changed, or `None` when it changed none. A number whose text is changed becomes a string.
-pub(crate) fn map_texts<F>(value: &Json, f: &mut F) -> Result<Option<Json>, HandlerError>
+/// changed, or `None` when it changed none. A value beside a name that tells a secret
+/// (`{"name": "password", "value": ..}`) stands under that name.
+pub(crate) fn map_texts<F>(
+    value: &Json,
+    numbers: NumberMask,
+    f: &mut F,
+) -> Result<Option<Json>, HandlerError>
 where
     F: FnMut(Option<&str>, &str) -> Result<Option<String>, HandlerError>,
 {
-    map_below(value, None, 0, f)
+    map_below(value, None, 0, numbers, f)
 }
 
 fn map_below<F>(
     value: &Json,
     key: Option<&str>,
     depth: usize,
+    numbers: NumberMask,
     f: &mut F,
 ) -> Result<Option<Json>, HandlerError>
 where
@@ -29,13 +36,18 @@ where
         Json::Null | Json::Bool(_) => Ok(None),
         Json::String(text) => Ok(f(key, text)?.map(Json::String)),
         Json::Number(number) => {
-            let changed = with_number_text(number, |text| f(key, text));
-            Ok(changed.transpose()?.flatten().map(Json::String))
+            // Under the name of a secret a short number is one too.
+            let speaks = key.is_some_and(is_secret_name);
+            let changed = with_number_text(number, speaks, |text| f(key, text));
+            Ok(changed.transpose()?.flatten().map(|mask| match numbers {
+                NumberMask::AsString => Json::String(mask),
+                NumberMask::Zero => Json::from(0),
+            }))
         }
         Json::Array(items) => {
             let mut changed: Option<Vec<Json>> = None;
             for (at, item) in items.iter().enumerate() {
-                if let Some(new) = map_below(item, key, depth + 1, f)?
+                if let Some(new) = map_below(item, key, depth + 1, numbers, f)?
                     && let Some(place) = changed.get_or_insert_with(|| items.clone()).get_mut(at)
                 {
                     *place = new;
@@ -43,18 +55,24 @@ where
             }
             Ok(changed.map(Json::Array))
         }
-        Json::Object(object) => Ok(map_object(object, depth, f)?.map(Json::Object)),
+        Json::Object(object) => Ok(map_object(object, depth, numbers, f)?.map(Json::Object)),
     }
 }
 
-fn map_object<F>(object: &Object, depth: usize, f: &mut F) -> Result<Option<Object>, HandlerError>
+fn map_object<F>(
+    object: &Object,
+    depth: usize,
+    numbers: NumberMask,
+    f: &mut F,
+) -> Result<Option<Object>, HandlerError>
 where
     F: FnMut(Option<&str>, &str) -> Result<Option<String>, HandlerError>,
 {
     let mut changed: Vec<(usize, Option<String>, Option<Json>)> = Vec::new();
     for (at, (key, value)) in object.iter().enumerate() {
         let new_key = f(None, key)?;
-        let new_value = map_below(value, Some(key), depth + 1, f)?;
+        let speaking = if is_value_key(key) { secret_name_in(object) } else { None };
+        let new_value = map_below(value, Some(speaking.unwrap_or(key)), depth + 1, numbers, f)?;
         if new_key.is_some() || new_value.is_some() {
             changed.push((at, new_key, new_value));
         }
@@ -71,6 +89,14 @@ where
         out.insert(free_key(&out, object, at, key), new_value.unwrap_or_else(|| value.clone()));
     }
     Ok(Some(out))
+}
+
+/// What a member such as `name` says, when that names a secret.
+fn secret_name_in(object: &Object) -> Option<&str> {
+    let mut members = object.iter();
+    members.find_map(|(key, value)| {
+        value.as_str().filter(|name| is_name_key(key) && is_secret_name(name))
+    })
 }
 
 /// Two keys may become the same; neither value may get lost. A key that another member has gets a
@@ -104,7 +130,7 @@ fn any_below(
     match value {
         Json::Null | Json::Bool(_) => Ok(false),
         Json::String(text) => Ok(f(text)),
-        Json::Number(number) => Ok(with_number_text(number, f).unwrap_or(false)),
+        Json::Number(number) => Ok(with_number_text(number, false, f).unwrap_or(false)),
         Json::Array(items) => {
             for item in items {
                 if any_below(item, depth + 1, f)? {
@@ -134,11 +160,11 @@ fn check_depth(depth: usize) -> Result<(), HandlerError> {
     Ok(())
 }
 
-/// The text of a number that is large and whole, such as a phone or card number; integers are
-/// written without allocating.
-fn with_number_text<R>(number: &Number, f: impl FnOnce(&str) -> R) -> Option<R> {
+/// The text of a number that is large and whole, such as a phone or card number, or of `any`; integers
+/// are written without allocating.
+fn with_number_text<R>(number: &Number, any: bool, f: impl FnOnce(&str) -> R) -> Option<R> {
     let size = number.to_f64();
-    if size.abs() < SPOKEN_NUMBER_MIN || size.fract() != 0.0 {
+    if (size.abs() < SPOKEN_NUMBER_MIN || size.fract() != 0.0) && !any {
         return None;
     }
     let Some(mut rest) = number.as_u64() else {
@@ -160,13 +186,14 @@ fn with_number_text<R>(number: &Number, f: impl FnOnce(&str) -> R) -> Option<R> 
 #[cfg(test)]
 mod tests {
     use super::{any_text, map_texts};
+    use tollgate_detect::NumberMask;
     use tollgate_gate::{HandlerError, Json};
 
     fn shout(text: &str) -> Option<String> {
         let json = Json::read(text.as_bytes()).unwrap();
         let mut shout =
             |_: Option<&str>, text: &str| Ok(text.contains('x').then(|| text.to_uppercase()));
-        map_texts(&json, &mut shout).unwrap().map(|json| json.text())
+        map_texts(&json, NumberMask::AsString, &mut shout).unwrap().map(|json| json.text())
     }
 
     #[test]
@@ -208,7 +235,7 @@ mod tests {
         for _ in 0..200 {
             json = Json::Array(vec![json]);
         }
-        let deep = map_texts(&json, &mut |_, _| Ok::<_, HandlerError>(None));
+        let deep = map_texts(&json, NumberMask::AsString, &mut |_, _| Ok::<_, HandlerError>(None));
         assert!(deep.unwrap_err().0.contains("nested deeper"));
     }
 }

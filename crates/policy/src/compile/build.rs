@@ -182,14 +182,15 @@ struct LazyAction {
     plan: Arc<HookPlan>,
     redactors: Arc<Redactors>,
     sources: Sources,
+    effects: Arc<EffectMemo>,
     compiled: OnceLock<Result<Arc<dyn Handler>, String>>,
 }
 
 impl LazyAction {
     fn new(plan: &Arc<HookPlan>, context: &BuildContext) -> LazyAction {
         let (plan, redactors) = (Arc::clone(plan), Arc::clone(&context.redactors));
-        let sources = context.sources.clone();
-        LazyAction { plan, redactors, sources, compiled: OnceLock::new() }
+        let (sources, effects) = (context.sources.clone(), Arc::clone(&context.effects));
+        LazyAction { plan, redactors, sources, effects, compiled: OnceLock::new() }
     }
 
     fn compile(&self) -> Result<Arc<dyn Handler>, String> {
@@ -201,6 +202,7 @@ impl LazyAction {
         let mut context = ActionContext::new(plan.name.as_str(), kinds);
         context.redactors.clone_from(&self.redactors);
         context.sources.clone_from(&self.sources);
+        context.effects = Some(Arc::clone(&self.effects));
         context.patterns = PatternTime::AtFirstUse;
         (spec.compile)(&value, &context).map_err(|error| error.to_string())
     }

@@ -152,7 +152,7 @@ impl EffectMemo {
         &self.source
     }
 
-    fn of(&self, call: &ToolCall, session: &Arc<Session>) -> Arc<dyn CallEffects> {
+    pub(crate) fn of(&self, call: &ToolCall, session: &Arc<Session>) -> Arc<dyn CallEffects> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |k: &&Kept| {
             Arc::ptr_eq(&k.call.arguments, &call.arguments)

@@ -200,6 +200,7 @@ impl HookCompiler<'_> {
         let mut context = ActionContext::new(Name::clone(&raw.name.value), kinds);
         context.redactors.clone_from(&self.build.redactors);
         context.sources.clone_from(&self.build.sources);
+        context.effects = Some(Arc::clone(&self.build.effects));
         match (spec.compile)(value, &context) {
             Ok(handler) => Some(handler),
             Err(error) => {

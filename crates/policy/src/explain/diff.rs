@@ -1,5 +1,9 @@
 //! What differs between two JSON values, place by place.
+//!
+//! People look at differences, so no secret and no personal datum is in one: a redaction would otherwise
+//! be told with what it hid.
 
+use crate::detection::{concealed, concealed_text};
 use serde::Serialize;
 use tollgate_gate::Json;
 
@@ -17,11 +21,30 @@ pub struct Change {
     pub after: Option<Json>,
 }
 
-/// The differences, at most [`CHANGES_MAX`].
+/// What is shown in place of what a redaction hid.
+const HIDDEN: &str = "(hidden)";
+
+/// The differences, at most [`CHANGES_MAX`], without secrets and personal data.
 pub(crate) fn diff(before: &Json, after: &Json) -> Vec<Change> {
     let mut out = Vec::new();
     walk(String::new(), Some(before), Some(after), &mut out);
-    out
+    out.into_iter().map(Change::concealed).collect()
+}
+
+impl Change {
+    fn concealed(self) -> Change {
+        let clean = |value: Option<Json>| value.map(|value| concealed(&value).unwrap_or(value));
+        Change {
+            path: concealed_text(&self.path).unwrap_or(self.path),
+            before: clean(self.before),
+            after: clean(self.after),
+        }
+    }
+
+    /// The same of a redaction: what was there is not told, whatever the policy's own rules found.
+    pub(crate) fn hidden(self) -> Change {
+        Change { before: self.before.map(|_| HIDDEN.into()), ..self }
+    }
 }
 
 fn walk(path: String, before: Option<&Json>, after: Option<&Json>, out: &mut Vec<Change>) {
@@ -68,5 +91,19 @@ mod tests {
             ["b.c[1] true true", "b.c[2] false true", "d true false", "e false true"]
         );
         assert!(diff(&before, &before).is_empty());
+    }
+
+    #[test]
+    fn a_difference_shows_no_datum() {
+        let read = |text: &str| Json::read(text.as_bytes()).unwrap();
+        let before =
+            read(r#"{"13812345678":{"to":"zhangsan@x.com"},"password":"hunter2-and-more!"}"#);
+        let after = read(r#"{"x":1,"password":"x"}"#);
+        let shown = format!("{:?}", diff(&before, &after));
+        for datum in ["13812345678", "zhangsan", "hunter2"] {
+            assert!(!shown.contains(datum), "{shown}");
+        }
+        let hidden = diff(&before, &after).into_iter().map(super::Change::hidden);
+        assert!(hidden.filter(|c| c.before.is_some()).all(|c| c.before == Some("(hidden)".into())));
     }
 }

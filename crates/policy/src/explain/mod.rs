@@ -261,11 +261,17 @@ fn fate(
             Note::Rewrote(changes) => Some(changes.clone()),
             Note::Mismatch(_) | Note::Matched | Note::Excepted => None,
         });
+        let rewrite = rewrite.unwrap_or_default().into_iter();
+        let rewrite = if cast.findings.is_empty() {
+            rewrite.collect()
+        } else {
+            rewrite.map(Change::hidden).collect()
+        };
         let reason = cast.vote.as_ref().and_then(record::reason);
         return Some(Fate::Ran {
             vote: cast.vote_kind(),
             reason,
-            rewrite: rewrite.unwrap_or_default(),
+            rewrite,
             claims: cast.claims,
             dry_run: cast.dry_run,
             fault: cast.fault.as_ref().map(ToString::to_string),

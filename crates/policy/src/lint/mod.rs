@@ -4,6 +4,7 @@
 //! warning. Every check here is sure of what it says: no guess about intent is an error.
 
 mod beaten;
+mod masks;
 mod matches;
 mod secrets;
 
@@ -35,6 +36,7 @@ pub(crate) fn lint(
     matches::declared(units, made, settings, report);
     beaten::check(made, report);
     secrets::check(units, report);
+    masks::check(made, report);
 }
 
 /// Names that a `locked:` list locks and no hook has: what was to be locked is not.

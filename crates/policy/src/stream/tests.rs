@@ -1,7 +1,6 @@
 //! What of a policy a stream is masked by, and that pieces make no difference.
 
 use super::{OutputRedaction, StreamOrigin};
-use crate::detection::redactors;
 use crate::load::{LoadOptions, Loaded, load_text};
 use tollgate_gate::Timestamp;
 
@@ -18,10 +17,7 @@ hooks:
 ";
 
 fn loaded(text: &str) -> Loaded {
-    let redactors = redactors();
-    let options =
-        LoadOptions { redactors: &redactors, ..LoadOptions::new(Timestamp::from_nanos(0)) };
-    load_text("test", text, &options).unwrap()
+    load_text("test", text, &LoadOptions::new(Timestamp::from_nanos(0))).unwrap()
 }
 
 fn redaction(tool: &str) -> OutputRedaction {

@@ -201,6 +201,7 @@ fn example(action: &str) -> &'static str {
         "deny" | "abort" | "append" | "label" | "keywords" | "respond" => r#""x""#,
         "rewrite" => r#"{"a":{"set":1}}"#,
         "redact" => r#"{"find":"email"}"#,
+        "protect_masks" => "true",
         "limit" => r#"{"rate":"1/s"}"#,
         "permission" => r#"{"otherwise":"ask"}"#,
         "call_limit" => r#"{"model_calls":1}"#,

@@ -5,7 +5,7 @@ use tollgate_gate::EventKind;
 use tollgate_policy::actions::{self, ActionContext};
 
 /// Values that are right, for every action.
-const RIGHT: [(&str, &[&str]); 16] = [
+const RIGHT: [(&str, &[&str]); 17] = [
     ("allow", &["true", r#"{"skip_host_prompt":true}"#]),
     ("deny", &[r#""no""#, r#"{"code":"X","reason":"no","remedy":"ask"}"#]),
     ("ask", &["true", r#""sure?""#, r#"{"who":["a","b"],"expires":"15m"}"#, r#"{"who":"a"}"#]),
@@ -24,7 +24,16 @@ const RIGHT: [(&str, &[&str]); 16] = [
         &[
             r#"{"find":"mobile"}"#,
             r#"{"find":["email"],"lines":["SECRET"],"mask":"-","patterns":[{"pattern":"a"}]}"#,
+            r#"{"find":["secrets","pii"],"mask":{"stars":{"first":2}},"masks":{"email":"label","iban":{"text":"x"}}}"#,
+            r#"{"find":"pii","threshold":0.4,"thresholds":{"email":1},"numbers":"zero","phone_regions":"US"}"#,
+            r#"{"find":"pii","rules":{"email":{"enabled":false,"dry_run":true,"rollout":5,"threshold":0.1,"severity":"low"}},"rollout_by":"user"}"#,
+            r#"{"custom":[{"id":"a","pattern":"A[0-9]+","keywords":"abc","validator":"luhn","entropy":0.5,"score":1,"severity":"high","kind":"email","mask":"label","match":[],"no_match":"x"}]}"#,
+            r#"{"find":"pii","allow":{"values":"a","patterns":["b"],"tools":"c*"}}"#,
         ],
+    ),
+    (
+        "protect_masks",
+        &["true", "{}", r#"{"allow":["[EMAIL]"],"code":"X","reason":"no","remedy":"ask"}"#],
     ),
     (
         "limit",
@@ -52,13 +61,28 @@ const RIGHT: [(&str, &[&str]); 16] = [
 ];
 
 /// Values that are wrong for their shape, for every action that has one.
-const WRONG: [(&str, &[&str]); 15] = [
+const WRONG: [(&str, &[&str]); 16] = [
     ("allow", &[r#"{"skip":true}"#, "1"]),
     ("deny", &[r#"{"reson":"no"}"#, "1"]),
     ("ask", &[r#"{"whom":"a"}"#, r#"{"who":1}"#]),
     ("abort", &[r#"{"hide":true}"#, "true"]),
     ("rewrite", &[r#"{"n":{"mx":1}}"#, r#"{"n":1}"#, r#"{"c":{"replace":{"with":"y"}}}"#]),
-    ("redact", &[r#"{"finds":"mobile"}"#, r#"{"patterns":[{"mask":"a"}]}"#]),
+    (
+        "redact",
+        &[
+            r#"{"finds":"mobile"}"#,
+            r#"{"patterns":[{"mask":"a"}]}"#,
+            r#"{"find":"pii","mask":{"stars":{"frist":2}}}"#,
+            r#"{"find":"pii","mask":1}"#,
+            r#"{"find":"pii","threshold":2}"#,
+            r#"{"find":"pii","numbers":"one"}"#,
+            r#"{"find":"pii","rules":{"email":{"severity":"bad"}}}"#,
+            r#"{"custom":[{"id":"a"}]}"#,
+            r#"{"find":"pii","allow":{"value":"a"}}"#,
+            r#"{"find":"person","ner":{}}"#,
+        ],
+    ),
+    ("protect_masks", &["1", r#"{"alow":[]}"#]),
     ("limit", &[r#"{"rates":"1/s"}"#, r#"{"rate":1}"#, r#"{"count":1,"per":"world"}"#]),
     ("breaker", &[r#"{"failures":5}"#]),
     ("label", &["1", "[1]"]),

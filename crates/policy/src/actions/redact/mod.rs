@@ -1,34 +1,46 @@
 //! `redact`: masks secrets and personal data in what passes.
 //!
-//! Every text of the payload's part is looked at: strings, keys, whole numbers that are long enough,
-//! in results and in error texts alike. What is masked is the view that goes on, never what is stored.
-//! A redactor that fails is a fault, and a closed hook then withholds: the original never gets
-//! through. Masks do not change when they are masked again.
+//! Every text of the payload's part is looked at: strings, keys, whole numbers that are long enough or
+//! stand under a key that names a secret, in results and in error texts alike. What is masked is the
+//! view that goes on, never what is stored. A redactor that fails is a fault, and a closed hook then
+//! withholds: the original never gets through. Masks do not change when they are masked again.
 //!
-//! `lines` masks whole lines that hold a marker, `patterns` what a regular expression finds, `find`
-//! names redactors: `mobile` and `email` are built in, a program can bring others ([`Redactor`]).
+//! `find` names groups, kinds and rules of the detector (`tollgate-detect`); the other keys say how it
+//! looks and what it puts in a datum's place. `lines` masks whole lines that hold a marker, `patterns`
+//! what a regular expression finds, with a template. `mobile` is built in, a program can bring others
+//! ([`Redactor`]). The session is labelled with the masks that it was shown, for `protect_masks`.
 //!
 //! ```yaml
 //! redact: { lines: SECRET }
-//! redact: { find: [mobile, email] }
+//! redact: { find: [secrets, pii], mask: label, masks: { email: hash } }
+//! redact: { find: phone, phone_regions: [US, CA], allow: { tools: [contacts_list] } }
 //! redact: { patterns: [{ name: ticket, pattern: "TKT-([0-9]{2})[0-9]+", mask: "TKT-$1**" }] }
 //! ```
 
+mod config;
+mod detecting;
+mod exempt;
 mod known;
+mod lines;
+pub(crate) mod masks;
+mod ner;
+mod pieces;
 
 use super::act::{Act, handler_with};
-use super::pattern::Pattern;
-use super::read::{OneOrMany, kind_of, read, schema_of};
-use super::refusal::check_text;
+use super::read::{kind_of, read, schema_of};
 use super::text::map_texts;
 use super::{ActionContext, ActionError, ActionSpec, rewrite};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use config::Config;
+use detecting::{Detecting, What};
+use exempt::Exempt;
+use lines::{MarkedLines, MaskedPattern};
+use masks::MaskForm;
+use pieces::Anonymous;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tollgate_gate::limits::NAME_BYTES_MAX;
+use tollgate_detect::{Context, NumberMask};
 use tollgate_gate::scrub::SCRUBBED;
-use tollgate_gate::{Handler, HandlerError, Json, Name, OnFailure, Opinion, Roles, View};
+use tollgate_gate::{Found, Handler, HandlerError, Json, Name, OnFailure, Opinion, Roles, View};
 
 pub(super) static SPEC: ActionSpec = ActionSpec {
     name: "redact",
@@ -43,13 +55,13 @@ pub(super) static SPEC: ActionSpec = ActionSpec {
 
 /// Most markers, patterns and redactors of one hook.
 const REDACTORS_MAX: usize = 1_000;
-/// Most names of findings that one event's record carries.
+/// Most rules whose findings one event's record carries.
 const FINDINGS_MAX: usize = 64;
 
 /// Finds what must not pass in a text, and masks it.
 ///
-/// The seam for detectors: [`ActionContext::redactors`] gives them the names by which `find` takes
-/// them. It must be pure and inline; masking a masked text must change nothing.
+/// The seam for a program's own: [`ActionContext::redactors`] gives them the names by which `find`
+/// takes them. It must be pure and inline; masking a masked text must change nothing.
 pub trait Redactor: Send + Sync {
     /// The text with what was found masked, or `None` when there is nothing to mask. `key` is the
     /// key under which the text stands, where it has one.
@@ -64,6 +76,11 @@ pub trait Redactor: Send + Sync {
     /// The same for a text that arrives in pieces; `None`: it is given whole lines.
     fn stream(&self) -> Result<Option<Box<dyn RedactStream>>, RedactError> {
         Ok(None)
+    }
+
+    /// The label of a session that was shown its masks, where they can be told from other text.
+    fn mark(&self) -> Option<Name> {
+        None
     }
 }
 
@@ -105,103 +122,150 @@ pub struct RedactError {
     pub cause: String,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    /// What to find, by name: `mobile`, `email`, and what the program brings.
-    #[serde(default)]
-    find: OneOrMany<String>,
-    /// Lines that hold one of these markers are masked whole.
-    #[serde(default)]
-    lines: OneOrMany<String>,
-    /// What a regular expression finds.
-    #[serde(default)]
-    patterns: Vec<PatternConfig>,
-    /// What stands in place of a marked line, and of a pattern that names no mask; `[SECRET]` when
-    /// left out.
-    mask: Option<String>,
+/// What one event's texts held.
+#[derive(Default)]
+pub(super) struct Seen {
+    found: Vec<Found>,
+    labels: Vec<Name>,
 }
 
-/// What a regular expression finds, and what stands in its place.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct PatternConfig {
-    /// What the finding is called in the record.
-    name: Option<String>,
-    /// A regular expression, in the syntax of Rust's `regex` (no look-around, linear time).
-    pattern: String,
-    /// What stands in its place; `$1` or `${name}` is a group of the pattern.
-    mask: Option<String>,
+impl Seen {
+    /// Counts a finding.
+    fn found(&mut self, new: Found) {
+        let same = |known: &&mut Found| known.rule == new.rule && known.dry_run == new.dry_run;
+        if let Some(known) = self.found.iter_mut().find(same) {
+            known.count = known.count.saturating_add(new.count);
+        } else if self.found.len() < FINDINGS_MAX {
+            self.found.push(new);
+        }
+    }
+
+    /// Notes a mask that the session is shown.
+    fn marked(&mut self, label: Option<Name>) {
+        if let Some(label) = label.filter(|label| !self.labels.contains(label)) {
+            self.labels.push(label);
+        }
+    }
 }
 
 struct Redact {
-    redactors: Vec<Arc<dyn Redactor>>,
+    /// Marked lines, then what is built in or brought by the program.
+    before: Vec<Arc<dyn Redactor>>,
+    detecting: Option<Detecting>,
+    patterns: Vec<Arc<dyn Redactor>>,
+    exempt: Option<Exempt>,
+    numbers: NumberMask,
 }
 
 fn compile(value: &Json, context: &ActionContext) -> Result<Arc<dyn Handler>, ActionError> {
-    let (redactors, brought) = redactors_of(value, context)?;
-    Ok(handler_with(SPEC.name, value, &brought, Redact { redactors }))
+    let (redact, brought) = redact_of(value, context)?;
+    Ok(handler_with(SPEC.name, value, &brought, redact))
 }
 
-/// What the action's value names, in order, and what of it the program brought, in words.
+/// What the action's value names, in the order in which a text goes through it, for a text without an
+/// event: `allow` by tool and path, and the tenant, are things of events.
 pub(crate) fn redactors_of(
     value: &Json,
     context: &ActionContext,
-) -> Result<(Vec<Arc<dyn Redactor>>, String), ActionError> {
+) -> Result<Vec<Arc<dyn Redactor>>, ActionError> {
+    let (redact, _) = redact_of(value, context)?;
+    let Redact { mut before, detecting, patterns, .. } = redact;
+    if let Some(detecting) = detecting {
+        before.push(Arc::new(Anonymous(detecting)));
+    }
+    before.extend(patterns);
+    Ok(before)
+}
+
+/// The redaction of a value, and what of it the program brought, in words.
+fn redact_of(value: &Json, context: &ActionContext) -> Result<(Redact, String), ActionError> {
     let Json::Object(_) = value else {
         let message = format!("expected an object, found {}", kind_of(value));
-        return Err(ActionError::at("", message).remedy("`redact: { find: [mobile, email] }`"));
+        return Err(ActionError::at("", message).remedy("`redact: { find: [secrets, pii] }`"));
     };
     let config: Config = read(value)?;
     let count = config.find.0.len() + config.lines.0.len() + config.patterns.len();
-    if count == 0 {
-        let remedy = "name what to `find`, or give `lines` or `patterns`";
+    let count = count + config.custom.len();
+    let adds_rule = config.rules.values().any(|rule| rule.enabled == Some(true));
+    if count == 0 && !adds_rule {
+        let remedy = "name what to `find`, or give `lines`, `patterns` or `custom` rules";
         return Err(ActionError::at("", "nothing to redact").remedy(remedy));
     }
     if count > REDACTORS_MAX {
         return Err(ActionError::at("", format!("more than {REDACTORS_MAX} things to find")));
     }
-    let mask = config.mask.as_deref().unwrap_or(SCRUBBED);
-    check_text("mask", mask)?;
-    let mut redactors: Vec<Arc<dyn Redactor>> = Vec::new();
+    let mask = config.mask.as_ref().map(|mask| MaskForm::read(&mask.0));
+    let mask = mask.transpose().map_err(|error| error.under("mask"))?;
+    let text = if let Some(MaskForm::Text(text)) = mask { text } else { Arc::from(SCRUBBED) };
+    let mut before: Vec<Arc<dyn Redactor>> = Vec::new();
     if !config.lines.0.is_empty() {
-        redactors.push(Arc::new(MarkedLines::of(config.lines.0, mask)?));
+        before.push(Arc::new(MarkedLines::of(config.lines.0.clone(), &text)?));
     }
     let mut brought = String::new();
-    for (at, name) in config.find.0.iter().enumerate() {
-        let redactor = find(name, context).map_err(|error| error.under(&format!("find.{at}")))?;
-        if context.redactors.contains_key(name.as_str()) {
-            brought.push_str(&format!("; {name}: {}", redactor.describe()));
-        }
-        redactors.push(redactor);
+    let find = found_by(&config, context, &mut before, &mut brought)?;
+    let mut patterns: Vec<Arc<dyn Redactor>> = Vec::with_capacity(config.patterns.len());
+    for (at, pattern) in config.patterns.iter().enumerate() {
+        let pattern = MaskedPattern::of(pattern, &text, context);
+        let pattern = pattern.map_err(|error| error.under(&format!("patterns.{at}")))?;
+        patterns.push(Arc::new(pattern));
     }
-    for (at, config) in config.patterns.iter().enumerate() {
-        let pattern = MaskedPattern::of(config, mask, context);
-        redactors.push(Arc::new(pattern.map_err(|e| e.under(&format!("patterns.{at}")))?));
-    }
-    Ok((redactors, brought))
+    let redact = Redact {
+        before,
+        detecting: Detecting::of(&config, &find, context)?,
+        patterns,
+        exempt: Exempt::of(&config.allow, context)?,
+        numbers: detecting::numbers(config.numbers),
+    };
+    Ok((redact, brought))
 }
 
-/// The redactor of this name: of the program, or built in.
-fn find(name: &str, context: &ActionContext) -> Result<Arc<dyn Redactor>, ActionError> {
-    if let Some(redactor) = context.redactors.get(name) {
-        return Ok(Arc::clone(redactor));
+/// What `find` names: the detector's part, and the redactors of the program or built in.
+fn found_by<'c>(
+    config: &'c Config,
+    context: &ActionContext,
+    before: &mut Vec<Arc<dyn Redactor>>,
+    brought: &mut String,
+) -> Result<Vec<What<'c>>, ActionError> {
+    let mut find = Vec::with_capacity(config.find.0.len());
+    for (at, name) in config.find.0.iter().enumerate() {
+        if let Some(redactor) = context.redactors.get(name.as_str()) {
+            brought.push_str(&format!("; {name}: {}", redactor.describe()));
+            before.push(Arc::clone(redactor));
+        } else if let Some(redactor) = known::find(name) {
+            before.push(redactor);
+        } else if let Some(what) = What::of(name, &config.custom) {
+            find.push(what);
+        } else {
+            let more = context.redactors.keys().map(|name| &**name);
+            let more: Vec<&str> = more.chain(known::NAMES).collect();
+            let error = detecting::unknown_name(name, &config.custom, &more);
+            return Err(error.under(&format!("find.{at}")));
+        }
     }
-    known::find(name).ok_or_else(|| {
-        let brought = context.redactors.keys().map(|name| &**name);
-        let names: Vec<&str> = known::NAMES.into_iter().chain(brought).collect();
-        super::read::unknown("finding", name, &names)
-    })
+    Ok(find)
 }
 
 impl Act for Redact {
     fn act(&self, view: &View<'_>) -> Result<Opinion, HandlerError> {
         let Some(part) = view.payload.part() else { return Ok(Opinion::none()) };
-        let mut findings: Vec<Name> = Vec::new();
-        let masked = map_texts(&part, &mut |key, text| self.redact(key, text, &mut findings))?;
-        Ok(match masked {
-            Some(part) => Opinion { rewrite: Some(Arc::new(part)), findings, ..Opinion::default() },
-            None => Opinion::none(),
+        if self.exempt.as_ref().is_some_and(|exempt| exempt.holds(view)) {
+            return Ok(Opinion::none());
+        }
+        ner::begin();
+        let detector = self.detecting.as_ref().map(|detecting| detecting.redactor(view));
+        let detector = detector.transpose()?;
+        let rollout_by = self.detecting.as_ref().and_then(|detecting| detecting.subject(view));
+        let mut seen = Seen::default();
+        let masked = map_texts(&part, self.numbers, &mut |key, text| {
+            let context = Context { key, rollout_by, ..Context::default() };
+            self.redact(detector.as_deref(), text, &context, &mut seen)
+        })?;
+        let is_new = |label: &Name| !view.session.has_label(label);
+        Ok(Opinion {
+            labels: seen.labels.into_iter().filter(is_new).collect(),
+            rewrite: masked.map(Arc::new),
+            findings: seen.found,
+            ..Opinion::default()
         })
     }
 }
@@ -210,117 +274,39 @@ impl Redact {
     /// One text through all redactors, each on what the last one left.
     fn redact(
         &self,
-        key: Option<&str>,
+        detector: Option<&tollgate_detect::Redactor>,
         text: &str,
-        findings: &mut Vec<Name>,
+        context: &Context<'_>,
+        seen: &mut Seen,
     ) -> Result<Option<String>, HandlerError> {
         let mut now = Cow::Borrowed(text);
-        for redactor in &self.redactors {
-            let redacted = redactor.redact(key, &now).map_err(HandlerError::new)?;
-            let Some(redacted) = redacted else { continue };
-            for finding in redacted.findings {
-                if findings.len() < FINDINGS_MAX && !findings.contains(&finding) {
-                    findings.push(finding);
-                }
-            }
-            now = Cow::Owned(redacted.text);
+        for redactor in &self.before {
+            step(&**redactor, context.key, &mut now, seen)?;
+        }
+        if let (Some(detecting), Some(redactor)) = (&self.detecting, detector)
+            && let Some(masked) = detecting.run(redactor, &now, context, seen)
+        {
+            now = Cow::Owned(masked);
+        }
+        for pattern in &self.patterns {
+            step(&**pattern, context.key, &mut now, seen)?;
         }
         Ok(if let Cow::Owned(text) = now { Some(text) } else { None })
     }
 }
 
-/// Masks whole lines that hold a marker; the line's end stays.
-struct MarkedLines {
-    markers: Vec<String>,
-    mask: String,
-    name: Name,
-}
-
-impl MarkedLines {
-    fn of(markers: Vec<String>, mask: &str) -> Result<MarkedLines, ActionError> {
-        for (at, marker) in markers.iter().enumerate() {
-            check_text(&format!("lines.{at}"), marker)?;
-            if marker.contains(['\n', '\r']) {
-                let message = "a marker stands within one line";
-                return Err(ActionError::at(format!("lines.{at}"), message));
-            }
-        }
-        Ok(MarkedLines { markers, mask: mask.to_owned(), name: "marked_line".into() })
-    }
-
-    fn is_marked(&self, text: &str) -> bool {
-        self.markers.iter().any(|marker| text.contains(marker.as_str()))
-    }
-}
-
-impl Redactor for MarkedLines {
-    fn redact(&self, _: Option<&str>, text: &str) -> Result<Option<Redacted>, RedactError> {
-        if !self.is_marked(text) {
-            return Ok(None);
-        }
-        let mut out = String::with_capacity(text.len());
-        let mut changed = false;
-        // A lone carriage return ends a line for some readers; a line that it hides in is masked whole.
-        for line in text.split_inclusive('\n') {
-            let body = line.trim_end_matches(['\n', '\r']);
-            if self.is_marked(body) && body != self.mask {
-                changed = true;
-                out.push_str(&self.mask);
-                out.push_str(line.get(body.len()..).unwrap_or_default());
-            } else {
-                out.push_str(line);
-            }
-        }
-        let findings = vec![Name::clone(&self.name)];
-        Ok(changed.then_some(Redacted { text: out, findings }))
-    }
-
-    fn describe(&self) -> String {
-        format!("lines with {:?} as {:?}", self.markers, self.mask)
-    }
-}
-
-/// Masks what a pattern finds.
-struct MaskedPattern {
-    name: Name,
-    pattern: Pattern,
-    mask: String,
-}
-
-impl MaskedPattern {
-    fn of(
-        config: &PatternConfig,
-        mask: &str,
-        context: &ActionContext,
-    ) -> Result<MaskedPattern, ActionError> {
-        let pattern = Pattern::new(&config.pattern, context.patterns);
-        let pattern = pattern.map_err(|error| error.under("pattern"))?;
-        let name = config.name.as_deref().unwrap_or("pattern");
-        if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return Err(ActionError::at("name", "no name for a finding"));
-        }
-        let mask = config.mask.as_deref().unwrap_or(mask);
-        Ok(MaskedPattern { name: name.into(), pattern, mask: mask.to_owned() })
-    }
-}
-
-impl Redactor for MaskedPattern {
-    fn redact(&self, _: Option<&str>, text: &str) -> Result<Option<Redacted>, RedactError> {
-        let regex = self
-            .pattern
-            .regex()
-            .map_err(|error| RedactError { redactor: Name::clone(&self.name), cause: error.0 })?;
-        Ok(match regex.replace_all(text, self.mask.as_str()) {
-            Cow::Owned(masked) if masked != text => {
-                Some(Redacted { text: masked, findings: vec![Name::clone(&self.name)] })
-            }
-            Cow::Owned(_) | Cow::Borrowed(_) => None,
-        })
-    }
-
-    fn describe(&self) -> String {
-        format!("pattern `{}` as {:?}", self.name, self.mask)
-    }
+fn step(
+    redactor: &dyn Redactor,
+    key: Option<&str>,
+    now: &mut Cow<'_, str>,
+    seen: &mut Seen,
+) -> Result<(), HandlerError> {
+    let redacted = redactor.redact(key, now).map_err(HandlerError::new)?;
+    let Some(redacted) = redacted else { return Ok(()) };
+    redacted.findings.into_iter().for_each(|rule| seen.found(Found::of(rule)));
+    seen.marked(redactor.mark());
+    *now = Cow::Owned(redacted.text);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,15 +8,14 @@ use super::rig::{block_on, now};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use tollgate_effects::NoFiles;
 use tollgate_gate::{EventKind, KindSet, OnFailure};
 use tollgate_policy::actions::{self, ActionSpec};
-use tollgate_policy::compile::Redactors;
 use tollgate_policy::suite::{Suite, SuiteReport, run};
 use tollgate_policy::{
     AnalysedEffects, EffectSource, Layer, LayerKind, LoadFailure, LoadOptions, Loaded, Report,
-    Severity, ToolFacts, detection, load, policy_schema,
+    Severity, ToolFacts, load, policy_schema,
 };
 
 const PAGE: &str = include_str!("../../../../../docs/policy.md");
@@ -113,7 +112,6 @@ fn analysed(facts: &ToolFacts) -> Arc<dyn EffectSource> {
 
 /// Loads files of a folder as the page means them: what stands before a later layer is an earlier one.
 fn load_files(folder: &Path, policies: &[(&str, LayerKind, &str)]) -> Result<Loaded, LoadFailure> {
-    static REDACTORS: LazyLock<Redactors> = LazyLock::new(detection::redactors);
     let mut layers = Vec::new();
     for (name, kind, text) in policies {
         fs::write(folder.join(name), text).unwrap();
@@ -122,7 +120,6 @@ fn load_files(folder: &Path, policies: &[(&str, LayerKind, &str)]) -> Result<Loa
     let options = LoadOptions {
         env: &|name| (name == "HOOK_TOKEN").then(|| "hush".to_owned()),
         effects: Some(&analysed),
-        redactors: &REDACTORS,
         ..LoadOptions::new(now())
     };
     load(&layers, &options)
