@@ -24,12 +24,13 @@ static SHOWN: LazyLock<Built> = LazyLock::new(|| {
     Ok(tollgate_detect::Redactor::new(Arc::new(detector)).mask(Mask::Plain))
 });
 
-/// A value as people may look at it: without secrets and personal data. `None`: as it is.
-pub(crate) fn concealed(value: &Json) -> Option<Json> {
+/// A value under this key as people may look at it: without secrets and personal data. `None`: as it is.
+pub(crate) fn concealed(under: &str, value: &Json) -> Option<Json> {
     let redactor = SHOWN.as_ref().ok()?;
     let numbers = NumberMask::AsString;
     // A value too deep to be looked at is shown as nothing.
     map_texts(value, numbers, &mut |key, text| {
+        let key = key.or(Some(under));
         Ok(redactor.redact_str(text, &Context { key, ..Context::default() }))
     })
     .unwrap_or(Some(Json::Null))

@@ -21,7 +21,7 @@ hooks:
 /// What must not be printed.
 const DATA: [&str; 5] = [
     "ghp_a1B2c3D4e5F6a1B2c3D4e5F6a1B2c3D4e5F6",
-    "correct-horse-battery",
+    "hunter2-and-more!",
     "13812345678",
     "zhangsan@x.com",
     "M-123456",

@@ -33,12 +33,12 @@ pub(crate) fn diff(before: &Json, after: &Json) -> Vec<Change> {
 
 impl Change {
     fn concealed(self) -> Change {
-        let clean = |value: Option<Json>| value.map(|value| concealed(&value).unwrap_or(value));
-        Change {
-            path: concealed_text(&self.path).unwrap_or(self.path),
-            before: clean(self.before),
-            after: clean(self.after),
-        }
+        let key = self.path.rsplit('.').next().unwrap_or_default();
+        let key = key.split('[').next().unwrap_or_default();
+        let clean =
+            |value: Option<Json>| value.map(|value| concealed(key, &value).unwrap_or(value));
+        let (before, after) = (clean(self.before), clean(self.after));
+        Change { path: concealed_text(&self.path).unwrap_or(self.path), before, after }
     }
 
     /// The same of a redaction: what was there is not told, whatever the policy's own rules found.

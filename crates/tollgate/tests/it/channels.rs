@@ -38,7 +38,7 @@ impl Corpus {
     fn new() -> Corpus {
         let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
         Corpus {
-            secrets: vec![token, "correct-horse-battery".to_owned(), "MIIEvQIBADANBgkq".to_owned()],
+            secrets: vec![token, "hunter2-and-more!".to_owned(), "MIIEvQIBADANBgkq".to_owned()],
             personal: ["13812345678", "zhangsan@x.com", "4111 1111 1111 1111", "536-22-1234"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -116,32 +116,17 @@ impl Rig {
         Rig { corpus: Corpus::new(), tollgate, ledger, shown }
     }
 
-    /// Decides an event of this kind whose payload holds the corpus under a key.
-    fn decide(&self, kind: &str, fixed: &str, key: &str) -> Decision {
-        let mut payload = Json::read(fixed.as_bytes()).unwrap();
-        let value = self.corpus.value();
-        match (key.split_once('.'), &mut payload) {
-            (Some((outer, inner)), Json::Object(object)) => {
-                let mut below = object.remove(outer).unwrap();
-                let Json::Object(fields) = &mut below else { panic!("`{outer}` is an object") };
-                fields.insert(inner, value);
-                object.insert(outer, below);
-            }
-            (None, Json::Object(object)) => {
-                object.insert(key, value);
-            }
-            (_, other) => panic!("{}", other.text()),
-        }
+    /// Decides an event of this kind; `<corpus>` in the payload stands for the corpus.
+    fn decide(&self, kind: &str, payload: &str) -> Decision {
         let session = format!(r#"{{"id":"s1","user":"bob","note":"{}"}}"#, self.corpus.secrets[0]);
-        let mut event = Object::from_iter([("kind", kind)]);
-        event.insert("session", Json::read(session.as_bytes()).unwrap());
-        event.insert("payload", payload);
-        let event = Event::from_json(event.into(), Timestamp::from_millis(0)).unwrap();
+        let payload = payload.replace("<corpus>", &self.corpus.value().text());
+        let text = format!(r#"{{"kind":"{kind}","session":{session},"payload":{payload}}}"#);
+        let event = Event::read(text.as_bytes(), Timestamp::from_millis(0)).unwrap();
         ready(self.tollgate.gate().judge(event))
     }
 
-    fn part(&self, kind: &str, fixed: &str, key: &str) -> String {
-        self.decide(kind, fixed, key).payload.part().unwrap().text()
+    fn part(&self, kind: &str, payload: &str) -> String {
+        self.decide(kind, payload).payload.part().unwrap().text()
     }
 
     fn records(&self) -> String {
@@ -150,43 +135,39 @@ impl Rig {
     }
 }
 
-const CALL: &str = r#"{"tool":"t","arguments":{}}"#;
-const ENDED: &str = r#"{"tool":"t","arguments":{},"result":{"ok":true}}"#;
-const FAILED: &str = r#"{"tool":"t","arguments":{},"result":{"ok":false}}"#;
-const MODEL: &str = r#"{"model":"m","messages":[]}"#;
+const CONTEXT: &str = r#"{"context":<corpus>}"#;
+const CALL: &str = r#"{"tool":"t","arguments":<corpus>}"#;
+const ASKS: &str = r#"{"tool":"asks","arguments":<corpus>}"#;
+const ENDED: &str = r#"{"tool":"t","arguments":{},"result":{"ok":true,"content":<corpus>}}"#;
+const MODEL: &str = r#"{"model":"m","messages":[{"role":"user","content":<corpus>}]}"#;
+const REPLY: &str = r#"{"model":"m","messages":[],"reply":<corpus>}"#;
+const ANSWER: &str = r#"{"answer":<corpus>}"#;
 
 /// What left by a channel; `None` where another test looks.
 fn left(rig: &Rig, channel: Channel) -> Option<String> {
     Some(match channel {
-        Channel::Context => rig.part("agent_start", "{}", "context"),
-        Channel::Prompt => rig.part("prompt_build", "{}", "prompt"),
-        Channel::Memory => rig.part("memory_load", "{}", "memory"),
-        Channel::ModelRequest => rig.part("pre_model", MODEL, "system"),
-        Channel::ModelReply => rig.part("post_model", MODEL, "reply"),
-        Channel::ToolArguments => rig.part("pre_tool", CALL, "arguments"),
-        Channel::ToolResult => rig.part("post_tool", ENDED, "result.content"),
+        Channel::Context => rig.part("agent_start", CONTEXT),
+        Channel::Prompt => rig.part("prompt_build", r#"{"prompt":<corpus>}"#),
+        Channel::Memory => rig.part("memory_load", r#"{"memory":<corpus>}"#),
+        Channel::ModelRequest => rig.part("pre_model", MODEL),
+        Channel::ModelReply => rig.part("post_model", REPLY),
+        Channel::ToolArguments => rig.part("pre_tool", CALL),
+        Channel::ToolResult => rig.part("post_tool", ENDED),
         Channel::ToolError => {
-            let message = rig.corpus.value().text();
-            let mut failed = Json::read(FAILED.as_bytes()).unwrap();
-            if let Json::Object(payload) = &mut failed {
-                payload.insert("result", Object::from_iter([("error", message.as_str())]));
-            }
-            rig.part("tool_error", &failed.text(), "arguments")
+            // The message of an error is a text.
+            let message = Json::from(rig.corpus.value().text()).text();
+            let failed = r#"{"tool":"t","arguments":{},"result":{"ok":false,"error":#}}"#;
+            rig.part("tool_error", &failed.replace('#', &message))
         }
-        Channel::FinalAnswer => rig.part("agent_end", "{}", "answer"),
-        Channel::Decision => {
-            serde_json::to_string(&rig.decide("post_tool", ENDED, "result.content")).unwrap()
-        }
-        Channel::Trace => {
-            let decision = rig.decide("post_tool", ENDED, "result.content");
-            serde_json::to_string(&*decision.votes).unwrap()
-        }
+        Channel::FinalAnswer => rig.part("agent_end", ANSWER),
+        Channel::Decision => serde_json::to_string(&rig.decide("post_tool", ENDED)).unwrap(),
+        Channel::Trace => serde_json::to_string(&*rig.decide("post_tool", ENDED).votes).unwrap(),
         Channel::Record => {
-            rig.decide("post_tool", ENDED, "result.content");
+            rig.decide("post_tool", ENDED);
             rig.records()
         }
         Channel::Approval => {
-            rig.decide("pre_tool", r#"{"tool":"asks","arguments":{}}"#, "arguments");
+            rig.decide("pre_tool", ASKS);
             let shown = rig.shown.0.lock().unwrap();
             assert_eq!(shown.len(), 1, "one question was asked");
             format!("{} {} {}", shown[0].shown.text(), shown[0].reason, shown[0].subject)
@@ -198,7 +179,7 @@ fn left(rig: &Rig, channel: Channel) -> Option<String> {
             format!("{} {}", read(&broken).unwrap_err(), read(&wrong).unwrap_err())
         }
         Channel::Metrics => {
-            rig.decide("post_tool", ENDED, "result.content");
+            rig.decide("post_tool", ENDED);
             rig.tollgate.gate().metrics_text()
         }
         // crates/cli/tests/it/channels.rs
@@ -221,14 +202,14 @@ fn no_channel_lets_a_secret_or_a_personal_datum_out() {
 #[test]
 fn records_and_questions_hold_no_secret_whatever_the_hooks_say() {
     let rig = Rig::new(REDACTS_NOTHING);
-    for (kind, fixed, key) in [
-        ("agent_start", "{}", "context"),
-        ("pre_model", MODEL, "system"),
-        ("pre_tool", CALL, "arguments"),
-        ("post_tool", ENDED, "result.content"),
-        ("agent_end", "{}", "answer"),
+    for (kind, payload) in [
+        ("agent_start", CONTEXT),
+        ("pre_model", MODEL),
+        ("pre_tool", CALL),
+        ("post_tool", ENDED),
+        ("agent_end", ANSWER),
     ] {
-        let plain = rig.part(kind, fixed, key);
+        let plain = rig.part(kind, payload);
         assert!(plain.contains(&rig.corpus.secrets[0]), "{kind}: the hooks mask nothing here");
     }
     rig.corpus.secrets_are_absent(Channel::Record, &rig.records());

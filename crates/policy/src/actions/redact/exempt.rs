@@ -14,6 +14,8 @@ use tollgate_gate::{Patterns, View};
 pub(super) struct Exempt {
     tools: Option<Patterns>,
     paths: Option<(Question, Arc<EffectMemo>)>,
+    /// Any program or host: what they say is not in the file.
+    anything: Question,
 }
 
 impl Exempt {
@@ -39,7 +41,10 @@ impl Exempt {
                 ActionError::at("allow.paths", message).remedy("write the hook in a policy file")
             );
         }
+        let any = Patterns::globs(["*"]);
+        let any = any.map_err(|error| ActionError::at("allow", error.to_string()))?;
         Ok(Some(Exempt {
+            anything: Question::Names(any),
             tools: (!tools.is_empty()).then_some(patterns),
             paths: effects.map(|effects| (Question::Paths(globs), Arc::clone(effects))),
         }))
@@ -54,8 +59,12 @@ impl Exempt {
         self.paths.as_ref().is_some_and(|(question, memo)| {
             let effects = memo.of(call, &view.event.session);
             let reads = effects.tally(Verb::Reads, question);
+            let nothing_else = [Verb::Runs, Verb::Contacts]
+                .into_iter()
+                .all(|verb| effects.tally(verb, &self.anything).targets == 0);
             reads.targets > 0
                 && reads.whole == reads.targets
+                && nothing_else
                 && !Verb::ALL.iter().any(|verb| effects.is_unknown(*verb))
         })
     }
