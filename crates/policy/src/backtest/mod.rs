@@ -218,6 +218,9 @@ impl Backtest {
                 before: before.words(),
                 after: after.words(),
                 rewrite: match kind {
+                    ChangeKind::OtherRewrite if has_masked(&decision) => {
+                        differences(&before, &after).into_iter().map(Change::hidden).collect()
+                    }
                     ChangeKind::OtherRewrite => differences(&before, &after),
                     ChangeKind::NewlyRefused
                     | ChangeKind::NewlyAllowed
@@ -278,6 +281,11 @@ fn change(before: &Baseline, after: &Baseline) -> Option<ChangeKind> {
     let goes_through = after.verdict == Verdict::Allow;
     let rewritten = goes_through && before.part.is_some() && before.part != after.part;
     rewritten.then_some(ChangeKind::OtherRewrite)
+}
+
+/// Whether a hook found something to mask.
+fn has_masked(decision: &Decision) -> bool {
+    decision.votes.iter().any(|cast| !cast.findings.is_empty())
 }
 
 /// What differs between the payloads of two decisions.
