@@ -12,6 +12,7 @@ mod exec;
 mod exit;
 mod hosting;
 mod looking;
+mod hook;
 mod output;
 mod past;
 mod scan;
@@ -24,6 +25,9 @@ use exit::{Exit, Failure};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some((globals, arguments)) = hook::fast(std::env::args_os()) {
+        return hook::run(&globals, &arguments);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -33,6 +37,9 @@ fn main() -> ExitCode {
             return if wanted { Exit::Done.into() } else { Exit::Usage.into() };
         }
     };
+    if let Command::Hook(hook) = &arguments.command {
+        return hook::run(&arguments.globals, hook);
+    }
     match std::panic::catch_unwind(|| run(arguments)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(failure)) => {
@@ -69,6 +76,8 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Mcp(arguments) => commands::mcp::run(globals, &arguments),
         Command::Scan(arguments) => scan::run(globals, &arguments),
         Command::Redact(arguments) => commands::redact::run(globals, &arguments),
+        // Answered above: its exit codes are the host's.
+        Command::Hook(_) => Ok(Exit::Internal),
         Command::Schema(arguments) => commands::schema::run(&arguments),
     }
 }

@@ -26,6 +26,8 @@ pub struct ApprovalRequest {
     pub shown: Json,
     /// The digest of the exact call, unscrubbed: host, session, cwd, tool, server and arguments.
     pub call_digest: Name,
+    /// Whether the call that will run is another than the one that was asked for.
+    pub rewritten: bool,
     /// Who must agree, every one of them; empty: whoever is at the screen.
     pub who: BTreeSet<Name>,
     /// The hook that asks, and why.
@@ -57,6 +59,9 @@ pub enum ApprovalAnswer {
     Cancelled,
     /// It stands, and is answered later; the call is refused for now and may be made again then.
     Pending,
+    /// The host asks its own user and acts by the answer; the verdict is `ask`. Only for whoever judges
+    /// for a host that can: see [`crate::Gate::judge`].
+    LeftToHost,
     /// There is no way to reach a person.
     Unreachable,
 }

@@ -109,6 +109,20 @@ impl<'g> Chain<'g> {
         }
     }
 
+    /// Whether what goes on is another payload than the one that came.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.rewrites > 0 && self.current != self.event.payload
+    }
+
+    /// The hook whose rewrite came last.
+    pub(crate) fn last_rewriter(&self) -> Option<Name> {
+        self.votes
+            .iter()
+            .rev()
+            .find(|cast| cast.rewrote && !cast.dry_run)
+            .map(|cast| Name::clone(&cast.hook))
+    }
+
     /// The join of the votes that stand.
     pub(crate) fn joined(&self) -> Joined {
         let placed = self.ruleset.placed();

@@ -31,15 +31,47 @@ pub struct Event {
     pub payload: Payload,
     /// Words for matching, set by the host.
     pub tags: Vec<Name>,
+    /// What the host lets a decision do here; everything, unless an adapter says otherwise.
+    pub bounds: Bounds,
     /// Unknown fields, kept.
     pub extra: Object,
+}
+
+/// What a host lets a decision do at an event. What it does not becomes the stricter thing, or, where
+/// nothing is left to refuse, is recorded as not enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// How the payload may be changed.
+    pub rewriting: Rewriting,
+    /// The host goes on whatever is decided about this event.
+    pub goes_on: bool,
+}
+
+/// How the payload of an event may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rewriting {
+    /// In any way.
+    #[default]
+    Free,
+    /// A text may be continued, not changed.
+    Append,
+    /// Not at all.
+    Nothing,
 }
 
 impl Event {
     /// An event that happened at `at`, with an id of its own and no tags.
     pub fn new(session: Arc<Session>, payload: impl Into<Payload>, at: Timestamp) -> Event {
         let id = EventId::made(at);
-        Event { id, at, session, payload: payload.into(), tags: Vec::new(), extra: Object::new() }
+        Event {
+            id,
+            at,
+            session,
+            payload: payload.into(),
+            tags: Vec::new(),
+            bounds: Bounds::default(),
+            extra: Object::new(),
+        }
     }
 
     /// Its kind.

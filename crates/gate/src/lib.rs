@@ -76,7 +76,7 @@ pub use channel::Channel;
 pub use clock::{Clock, ManualClock, Timestamp};
 pub use code::Code;
 pub use decision::Decision;
-pub use event::{Event, EventId, Name, WIRE_VERSION};
+pub use event::{Bounds, Event, EventId, Name, Rewriting, WIRE_VERSION};
 pub use gate::{
     Closed, Gate, GateBuilder, Grant, ModelResult, Passage, Performed, Registrar, Ruling, Scope,
     Settled, SwitchError,
@@ -91,7 +91,7 @@ pub use kind::{EventKind, KindSet, Phase};
 pub use ledger::{Ledger, LedgerError, MemoryLedger};
 pub use matcher::{Matcher, Patterns, Subject, Test, TestError};
 pub use metrics::HookMetrics;
-pub use payload::{Failure, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
+pub use payload::{CallReader, Failure, Payload, ToolCall, ToolOutcome, ToolResult, Usage};
 pub use permit::{Permit, Ticket};
 pub use record::{Record, RecordKind};
 pub use ruleset::{

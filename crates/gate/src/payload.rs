@@ -113,8 +113,27 @@ pub struct ToolCall {
     pub arguments: Arc<Json>,
     /// The canonical reading of a host's own tool, filled by the adapter or the policy.
     pub call: Option<Arc<Json>>,
+    /// How the adapter reads it, so that rewritten arguments are read anew.
+    pub reader: Option<CallReader>,
     /// Unknown fields, kept.
     pub extra: Object,
+}
+
+/// How an adapter reads a host's own tool: from tool and arguments to the canonical `call`.
+#[derive(Clone, Copy)]
+pub struct CallReader(pub fn(&ToolCall) -> Option<Json>);
+
+/// A reader is no part of what an event says.
+impl PartialEq for CallReader {
+    fn eq(&self, _: &CallReader) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for CallReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CallReader")
+    }
 }
 
 /// How a tool call ended. Part: `result.content` when it ended well; otherwise an object with the
@@ -308,7 +327,11 @@ impl Payload {
                 let outcome = Arc::make_mut(outcome);
                 set_error_part(&part, &mut outcome.error, &mut outcome.reply);
             }
-            Payload::PreTool(call) => Arc::make_mut(call).arguments = part,
+            Payload::PreTool(call) => {
+                let call = Arc::make_mut(call);
+                call.arguments = part;
+                call.read_anew();
+            }
             Payload::PostTool(outcome) => Arc::make_mut(outcome).result.content = part,
             Payload::ToolError(outcome) => {
                 let result = &mut Arc::make_mut(outcome).result;
@@ -463,6 +486,21 @@ impl ToolCall {
     /// A call of `tool` with `arguments`.
     pub fn new(tool: impl Into<Name>, arguments: impl Into<Json>) -> ToolCall {
         ToolCall { tool: tool.into(), arguments: Arc::new(arguments.into()), ..ToolCall::default() }
+    }
+
+    /// Lets an adapter read what the call is, now and after every rewrite.
+    #[must_use]
+    pub fn read_by(mut self, reader: CallReader) -> ToolCall {
+        self.reader = Some(reader);
+        self.read_anew();
+        self
+    }
+
+    /// A call that its reader no longer understands has no reading: its effects are unknown then.
+    fn read_anew(&mut self) {
+        if let Some(CallReader(read)) = self.reader {
+            self.call = read(self).map(Arc::new);
+        }
     }
 
     /// Sets the call's id.

@@ -82,7 +82,15 @@ impl Event {
         };
         let payload = fields.take("payload").unwrap_or_else(|| Object::new().into());
         let payload = read_payload(kind, Fields::of(payload, "payload")?)?;
-        Ok(Event { id, at, session: Arc::new(session), payload, tags, extra: fields.rest })
+        Ok(Event {
+            id,
+            at,
+            session: Arc::new(session),
+            payload,
+            tags,
+            bounds: Default::default(),
+            extra: fields.rest,
+        })
     }
 
     /// The wire form.
@@ -274,6 +282,7 @@ fn read_tool_call(mut fields: Fields) -> Result<ToolCall, EventError> {
         call_id: fields.take_name("call_id")?,
         arguments: Arc::new(arguments),
         call,
+        reader: None,
         extra: fields.rest,
     })
 }

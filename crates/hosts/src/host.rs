@@ -1,12 +1,49 @@
 //! The hosts, and what each must be able to do.
 
-use crate::facts::Facts;
+use crate::answer::{Answer, Wanted};
+use crate::facts::{EventUse, Facts};
+use crate::heard::{Heard, Unreadable};
 use crate::{claude_code, codex, copilot, cursor, gemini};
+use tollgate_gate::{EventKind, Json, Phase, ToolCall};
 
 /// A host: an agent program that Tollgate plugs into.
 pub trait Host: Sync {
     /// What it is and can do.
     fn facts(&self) -> &'static Facts;
+
+    /// Reads what it says. `event` is the event's name where the message has none.
+    ///
+    /// # Errors
+    /// [`Unreadable`]; nothing passes then.
+    fn read(&self, message: Json, event: Option<&str>) -> Result<Heard, Unreadable>;
+
+    /// The answer that says what a decision wants.
+    fn answer(&self, heard: &Heard, wanted: &Wanted) -> Answer;
+
+    /// The argument in which a shell tool of this host has its command.
+    fn command_of(&self, call: &ToolCall) -> Option<&'static str>;
+
+    /// The answer when something went wrong inside: it refuses wherever the host can be refused.
+    fn refuse(&self, heard: Option<&Heard>, why: &str) -> Answer {
+        let Some(heard) = heard else { return Answer::exit_2(why) };
+        match heard.event.used {
+            EventUse::Ignored(_) => Answer::silence(),
+            EventUse::Remembered(_) => Answer::complaint(why),
+            EventUse::Judged(_) => match heard.payload.as_ref().map(|payload| payload.kind()) {
+                // Refusing an end would make the agent go on; and what is over is over.
+                Some(
+                    EventKind::AgentEnd
+                    | EventKind::Error
+                    | EventKind::PostTool
+                    | EventKind::ToolError,
+                ) if heard.bounds.goes_on => Answer::complaint(why),
+                Some(kind) if kind.phase() == Phase::After => {
+                    self.answer(heard, &Wanted::Withhold(why.to_owned()))
+                }
+                _ => Answer::exit_2(why),
+            },
+        }
+    }
 }
 
 /// Every host, in the order in which people see them.
@@ -16,4 +53,19 @@ pub static HOSTS: [&dyn Host; 5] =
 /// The host of this name.
 pub fn host(name: &str) -> Option<&'static dyn Host> {
     HOSTS.iter().copied().find(|host| host.facts().name == name)
+}
+
+/// Who really speaks: some hosts also run the hooks that stand in another's settings, and must be
+/// answered in their own words.
+pub fn speaker(asked: &'static dyn Host, message: &Json) -> &'static dyn Host {
+    let name = asked.facts().name;
+    if name != "cursor" && message.get("cursor_version").is_some() {
+        return &cursor::Cursor;
+    }
+    // Claude Code always names its transcript and never the time.
+    let is_copilot = message.get("timestamp").is_some() && message.get("transcript_path").is_none();
+    if name == "claude-code" && is_copilot {
+        return &copilot::Copilot;
+    }
+    asked
 }

@@ -12,12 +12,18 @@ pub mod facts;
 pub mod settings;
 pub mod wrap;
 
+mod answer;
+mod call;
 mod claude_code;
 mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
+mod heard;
 mod host;
+mod shape;
 
+pub use answer::{Answer, Wanted, wanted};
 pub use facts::{Ability, Crash, EventFacts, EventUse, Evidence, Facts, TimeUnit};
-pub use host::{HOSTS, Host, host};
+pub use heard::{Heard, Unreadable, Who};
+pub use host::{HOSTS, Host, host, speaker};

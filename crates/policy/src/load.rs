@@ -19,7 +19,7 @@ use std::time::Duration;
 use tollgate_gate::{EventKind, Mode, Name, Ruleset, Timestamp};
 
 /// The version of the compiled form: part of every digest and snapshot.
-pub(crate) const PLAN_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+pub(crate) const PLAN_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// Makes what knows the effects of calls, from what a policy declares about tools.
 pub type EffectsOf = dyn Fn(&ToolFacts) -> Arc<dyn EffectSource>;
@@ -85,6 +85,8 @@ pub(crate) struct Inputs {
 pub struct PolicySettings {
     /// Whether the gate enforces.
     pub mode: Mode,
+    /// Whether a hook process of a host lets it go on when something goes wrong inside.
+    pub open_on_error: bool,
     /// `memory`, `file:default` or `file:` and a folder; `None`: not said.
     pub audit_store: Option<String>,
     /// Where sessions are kept, in the same words.
@@ -350,6 +352,7 @@ pub(crate) fn settings(plan: &Plan) -> PolicySettings {
     let settings = &plan.settings;
     PolicySettings {
         mode: settings.mode,
+        open_on_error: settings.open_on_error,
         audit_store: settings.audit_store.clone(),
         session_store: settings.session_store.clone(),
         session_idle: settings.session_idle_ms.map(Duration::from_millis),

@@ -13,6 +13,7 @@ use tollgate_gate::{
     Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
     Settings, State,
 };
+use tollgate_policy::snapshot::Freshness;
 use tollgate_policy::{
     HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, ToolFacts, TrustStore, load,
     load_text,
@@ -70,6 +71,7 @@ pub struct Builder {
     hooks: Vec<Hook>,
     mode: Option<Mode>,
     trust: Option<TrustStore>,
+    loaded: Option<(Loaded, Freshness)>,
     ledger_folder: Option<PathBuf>,
     keys: Option<PathBuf>,
     short_lived: bool,
@@ -367,6 +369,15 @@ impl Builder {
         self
     }
 
+    /// The policy in force in these places, loaded already, for a process that lives for one call: it
+    /// appends to the ledger by itself, without a thread, and does not record again that a policy came
+    /// into force which an earlier process has loaded.
+    #[must_use]
+    pub fn loaded(mut self, places: Places, loaded: Loaded, freshness: Freshness) -> Builder {
+        self.loaded = Some((loaded, freshness));
+        self.places(places)
+    }
+
     /// The policy: a text, under the name that errors call it by.
     #[must_use]
     pub fn policy_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Builder {
@@ -481,16 +492,22 @@ impl Builder {
             None => Source::Code,
         };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let loaded = read(&source, &*clock, self.trust.as_ref())?;
         let mut builder = Gate::builder(Arc::clone(&clock));
+        let short_lived = self.short_lived || self.loaded.is_some();
+        let loaded = match self.loaded {
+            None => read(&source, &*clock, self.trust.as_ref())?,
+            Some((loaded, freshness)) => {
+                builder = builder.known_ruleset(freshness == Freshness::FromSnapshot);
+                Some(loaded)
+            }
+        };
         let mut in_force = InForce::default();
         let (mut ledger_folder, mut keys) = (self.ledger_folder, self.keys);
         let mut whereabouts = Whereabouts::default();
         let mut facts = ToolFacts::default();
         if let Some(mut loaded) = loaded {
             if let Some(lease) = loaded.settings.session_lease {
-                let lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
-                builder = builder.lease_ms(lease_ms);
+                builder = builder.lease_ms(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
             }
             if let Source::Places(places) = &source
                 && self.ledger.is_none()
@@ -524,7 +541,7 @@ impl Builder {
         kept.into_iter().flatten().for_each(|folder| whereabouts.folder(folder));
         let mut trouble = Trouble::default();
         if let Some(folder) = &ledger_folder {
-            let (keys, short_lived) = (keys.as_deref(), self.short_lived);
+            let keys = keys.as_deref();
             let ledger = KeptLedger::open(folder, keys, Arc::clone(&clock), short_lived)?;
             trouble = ledger.trouble();
             builder = builder.ledger(Arc::new(ledger));

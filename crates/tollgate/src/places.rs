@@ -18,6 +18,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tollgate_gate::Timestamp;
 use tollgate_policy::layers::{TrustError, TrustStore};
+use tollgate_policy::snapshot::{Freshness, load_with_snapshot};
 use tollgate_policy::{Layer, LayerKind, LayerState, LoadFailure, Loaded, load};
 
 /// The policy of the machine.
@@ -137,6 +138,16 @@ impl Places {
             policies: Vec::new(),
             state: None,
         })
+    }
+
+    /// The same, for work that started in this folder.
+    ///
+    /// # Errors
+    /// [`PlacesError::Start`] when there is no such folder.
+    pub fn starting_in(mut self, start: &Path) -> Result<Places, PlacesError> {
+        let unreachable = |cause| PlacesError::Start { path: start.to_owned(), cause };
+        self.start = start.canonicalize().map_err(unreachable)?;
+        Ok(self)
     }
 
     /// Takes these files in place of the user's policy. The machine's and the project's count all the
@@ -305,6 +316,21 @@ impl Places {
     /// [`PlacesLoadError`]; for a policy with every problem, its place and its remedy.
     pub fn load(&self, now: Timestamp) -> Result<Loaded, PlacesLoadError> {
         self.load_layers(&self.layers()?, now)
+    }
+
+    /// Loads the policy in force here for a process that lives for one call: from its snapshot, if
+    /// that still holds.
+    ///
+    /// # Errors
+    /// As [`Places::load`].
+    pub fn load_for_a_call(&self, now: Timestamp) -> Result<(Loaded, Freshness), PlacesLoadError> {
+        let layers = self.layers()?;
+        let found = layers.iter().any(|layer| layer.kind == LayerKind::Project);
+        let trust = if found { Some(self.trust()?) } else { None };
+        let environment = |name: &str| std::env::var(name).ok();
+        let options = knowledge::options(&environment, trust.as_ref(), now);
+        let (loaded, freshness, _) = load_with_snapshot(&layers, &options, &self.state()?)?;
+        Ok((loaded, freshness))
     }
 
     /// Loads these layers with what is trusted and declared here.

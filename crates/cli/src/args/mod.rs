@@ -5,6 +5,7 @@ mod detect;
 mod exec;
 mod hosting;
 mod mcp;
+mod hook;
 mod policy;
 mod replay;
 mod review;
@@ -21,6 +22,7 @@ pub(crate) use detect::{
 pub(crate) use exec::ExecArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
 pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
+pub(crate) use hook::HookArguments;
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Decide: an event as JSON on standard input, the decision as JSON on standard output
     Decide(DecideArguments),
+    /// Answer a coding agent's hook: its event on standard input, its own form of answer on standard output
+    Hook(HookArguments),
     /// Run policy tests: events, and what a policy must decide about them
     Test(TestArguments),
     /// Say why an event is decided as it is: every hook, what kept it from matching, what it said

@@ -87,6 +87,13 @@ impl Gate {
                 let reason = format!("a person is asked to confirm: {}", request.reason);
                 refuse(Code::ApprovalRequired, reason)
             }
+            ApprovalAnswer::LeftToHost => Err(Finding {
+                verdict: Verdict::Ask,
+                hook: asked.hook.clone(),
+                refusal: asked.refusal.clone(),
+                approval: Some(Name::clone(&request.id)),
+                ..Finding::allow()
+            }),
             ApprovalAnswer::Unreachable => Err(unreachable_finding(asked)),
         }
     }
@@ -101,6 +108,7 @@ impl Gate {
             subject: event.payload.subject().unwrap_or_default().into(),
             shown: scrub_json(&*self.scrub, &part).unwrap_or_else(|| (*part).clone()),
             call_digest: call_digest(event, &chain.current),
+            rewritten: chain.is_rewritten(),
             who: joined.who().clone(),
             hook: asked.hook.clone().unwrap_or_default(),
             reason: asked.refusal.as_ref().map(|r| Arc::clone(&r.reason)).unwrap_or_default(),
@@ -123,6 +131,7 @@ impl Gate {
             ApprovalAnswer::Expired => ("expired", Vec::new(), None),
             ApprovalAnswer::Cancelled => ("cancelled", Vec::new(), None),
             ApprovalAnswer::Pending => ("pending", Vec::new(), None),
+            ApprovalAnswer::LeftToHost => ("left_to_host", Vec::new(), None),
             ApprovalAnswer::Unreachable => ("unreachable", Vec::new(), None),
         };
         let mut record = self.new_record(RecordKind::Approval);

@@ -1,6 +1,6 @@
 //! `decide`: from an event to a ruling.
 
-use super::{Gate, Performed};
+use super::{Gate, Performed, bounds};
 use crate::chain::Chain;
 use crate::clock::Timestamp;
 use crate::code::Code;
@@ -48,6 +48,13 @@ pub struct Closed {
     /// Whether the session was ended.
     pub aborted: bool,
     pub(super) ticket: Ticket,
+}
+
+impl Closed {
+    /// The host asks its user and tells of the outcome by an event of its own.
+    pub(super) fn left_to_host(self) {
+        self.ticket.settle();
+    }
 }
 
 /// What was found out about an event, before it is written down.
@@ -141,6 +148,7 @@ impl Gate {
                 },
             };
         }
+        finding = bounds::keep(finding, &chain);
         finding = self.claim(&mut chain, finding, dry).await;
         chain.count();
         let us = chain.now.since(chain.started).as_micros();

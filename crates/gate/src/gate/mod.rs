@@ -7,6 +7,7 @@
 //! decisions run, and every swap is a record before it has an effect.
 
 mod ask;
+mod bounds;
 mod decide;
 mod hides;
 mod records;
@@ -61,6 +62,7 @@ pub struct GateBuilder {
     scrub: Option<Arc<dyn Scrub>>,
     approver: Option<Arc<dyn Approver>>,
     lease_ms: u64,
+    is_known: bool,
 }
 
 impl Gate {
@@ -76,6 +78,7 @@ impl Gate {
             scrub: None,
             approver: None,
             lease_ms: CLAIM_LEASE_MS,
+            is_known: false,
         }
     }
 
@@ -279,6 +282,14 @@ impl GateBuilder {
         self
     }
 
+    /// Whether its ruleset came into force in an earlier process, and that is recorded already: a
+    /// process that lives for one call does not say so again.
+    #[must_use]
+    pub fn known_ruleset(mut self, is_known: bool) -> GateBuilder {
+        self.is_known = is_known;
+        self
+    }
+
     /// Builds the gate.
     ///
     /// # Errors
@@ -310,7 +321,7 @@ impl GateBuilder {
             clock: self.clock,
             approver: self.approver,
             abandoned: Arc::default(),
-            opened: AtomicBool::new(false),
+            opened: AtomicBool::new(self.is_known),
             lease_ms: self.lease_ms,
         })
     }

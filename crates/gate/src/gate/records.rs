@@ -1,6 +1,6 @@
 //! Records of decisions and outcomes: what goes into the book, scrubbed on its way.
 
-use super::Gate;
+use super::{Gate, bounds};
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
 use crate::json::{Json, Object};
@@ -31,6 +31,7 @@ impl Gate {
         record.arguments = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
         self.describe_decision(&mut record, decision, session);
         record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
+        record.detail = bounds::not_enforced(event, decision);
         record
     }
 

@@ -170,6 +170,11 @@ impl Gate {
                     decision
                 }
                 // A host that is told "no" does not come back with an after-event.
+                // Neither a permit nor a refusal: the host asks, and tells what came of it.
+                Passage::Closed(closed) if decision.verdict == Verdict::Ask => {
+                    closed.left_to_host();
+                    decision
+                }
                 Passage::Closed(closed) => {
                     if decision.payload.kind().phase() == Phase::Before {
                         let settled = self.settle_closed(closed).await;
@@ -443,6 +448,7 @@ impl Gate {
             record.code = record.code.or_else(|| Some(failure.code.clone()));
             record.error = Some(self.scrubbed(&failure.message));
         }
+        record.detail = super::bounds::not_enforced(&ended.event, decision);
         record
     }
 }

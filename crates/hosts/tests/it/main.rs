@@ -1,3 +1,4 @@
 //! Tests of the hosts' wire formats, from outside.
 
 mod facts;
+mod golden;

@@ -27,6 +27,7 @@ pub(crate) struct SettingsPlan {
     pub(crate) mode: tollgate_gate::Mode,
     pub(crate) collect: bool,
     pub(crate) buffered: bool,
+    pub(crate) open_on_error: bool,
     /// What holds without a vote, where it is not `allow`: `true` is deny, `false` is ask.
     pub(crate) defaults: Vec<(EventKind, bool)>,
     pub(crate) audit_store: Option<String>,

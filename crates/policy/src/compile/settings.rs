@@ -69,6 +69,7 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     let mut mode: Option<Mode> = None;
     let mut resolution: Option<Resolution> = None;
     let mut durability: Option<Durability> = None;
+    let mut open_on_error: Option<bool> = None;
     for unit in own(units) {
         let raw = &unit.raw;
         if let Some(wanted) = raw.mode {
@@ -91,6 +92,12 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
             let strict = durability == Some(Durability::BeforeEffect);
             durability = Some(if strict { Durability::BeforeEffect } else { wanted });
         }
+        if let Some(open) = raw.open_on_error {
+            if open && open_on_error == Some(false) {
+                overruled(raw, "on_internal_error", "closed", report);
+            }
+            open_on_error = Some(open && open_on_error != Some(false));
+        }
         first(&mut plan.audit_store, raw.audit_store.clone());
         first(&mut plan.session_store, raw.session_store.clone());
         first(&mut plan.session_idle_ms, raw.session_idle.map(millis));
@@ -98,6 +105,7 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     }
     plan.mode = mode.unwrap_or_default();
     plan.collect = resolution == Some(Resolution::Collect);
+    plan.open_on_error = open_on_error == Some(true);
     plan.buffered = durability == Some(Durability::Buffered);
     plan.defaults = defaults(units, report);
     plan.groups = groups(units, report);

@@ -29,6 +29,8 @@ pub(crate) struct RawPolicy {
     pub(crate) keys: Vec<Spanned<String>>,
     pub(crate) mode: Option<Mode>,
     pub(crate) resolution: Option<Resolution>,
+    /// Whether an internal error lets a host go on.
+    pub(crate) open_on_error: Option<bool>,
     pub(crate) defaults: Vec<Spanned<(KindSet, DefaultVote)>>,
     pub(crate) audit_store: Option<String>,
     pub(crate) durability: Option<Durability>,

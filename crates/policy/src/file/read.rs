@@ -83,6 +83,7 @@ fn policy(source: SourceId, root: &Node) -> RawPolicy {
         "collect" => Some(Resolution::Collect),
         _ => None,
     });
+    raw.open_on_error = word(root.get("on_internal_error")).map(|word| word == "open");
     raw.defaults = defaults(root.get("default"));
     let audit = root.get("audit");
     raw.audit_store = text(audit.and_then(|audit| audit.get("store")));

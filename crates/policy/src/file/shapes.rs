@@ -47,6 +47,11 @@ pub(crate) static POLICY: Shape = Shape {
             Want::Word(&["first_deny", "collect"]),
             "Whether the first deny ends the chain (`first_deny`, the default) or every judge votes (`collect`).",
         ),
+        Key::new(
+            "on_internal_error",
+            Want::Word(&["closed", "open"]),
+            "What a hook process of a host answers when something goes wrong inside of it: it refuses (`closed`, the default) or lets the host go on (`open`).",
+        ),
         Key::new("audit", Want::Object(&AUDIT), "Where decisions are recorded, and how durably."),
         Key::new(
             "groups",

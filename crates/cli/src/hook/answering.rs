@@ -1,0 +1,128 @@
+//! The one answer of a hook process, and the deadline by which it is given.
+//!
+//! Whoever is first gives it: the decision, or the thread that watches the time. What is given when
+//! something went wrong is a refusal in the host's own words, or silence where the person in charge has
+//! said `on_internal_error: open`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tollgate_hosts::{Answer, Heard, Host};
+
+/// By when an answer is given, in milliseconds, whatever happens; far below every host's own limit.
+const DEADLINE_MS: u64 = 8_000;
+/// The share of a host's own time limit that is used at most, where that is shorter.
+const SHARE_OF_LIMIT: u64 = 2;
+/// The stack of the thread that watches the time, in bytes.
+const WATCH_STACK_BYTES: usize = 128 * 1024;
+
+/// What an internal error does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Openness {
+    /// It refuses.
+    Closed,
+    /// The host goes on.
+    Open,
+}
+
+/// The answer that is still to be given.
+#[derive(Clone)]
+pub(super) struct Answering {
+    slot: Arc<Mutex<Slot>>,
+}
+
+struct Slot {
+    given: bool,
+    openness: Openness,
+    heard: Option<(&'static dyn Host, Arc<Heard>)>,
+}
+
+impl Answering {
+    /// Begins to watch the time.
+    pub(super) fn start() -> Answering {
+        let slot = Slot { given: false, openness: Openness::Closed, heard: None };
+        let answering = Answering { slot: Arc::new(Mutex::new(slot)) };
+        answering.watch(DEADLINE_MS);
+        answering
+    }
+
+    /// Gives the refusal after this time, if nothing was given by then. Without a thread there is no
+    /// deadline of our own; the host's then holds.
+    fn watch(&self, after_ms: u64) {
+        let watching = self.clone();
+        let _ = std::thread::Builder::new().stack_size(WATCH_STACK_BYTES).spawn(move || {
+            std::thread::sleep(Duration::from_millis(after_ms));
+            let answer = watching.refusal("hook_timeout", "it took too long");
+            if let Some(exit) = watching.give_once(&answer) {
+                std::process::exit(i32::from(exit));
+            }
+        });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on refusals are in the host's words.
+    pub(super) fn heard(&self, host: &'static dyn Host, heard: &Arc<Heard>) {
+        self.lock().heard = Some((host, Arc::clone(heard)));
+        let limit_ms = host.facts().timeout_ms_at(heard.event.name) / SHARE_OF_LIMIT;
+        if limit_ms < DEADLINE_MS {
+            self.watch(limit_ms);
+        }
+    }
+
+    /// From now on this is what an internal error does.
+    pub(super) fn opened(&self, openness: Openness) {
+        self.lock().openness = openness;
+    }
+
+    /// The answer when there is no decision.
+    pub(super) fn refusal(&self, code: &str, what: &str) -> Answer {
+        let slot = self.lock();
+        if slot.openness == Openness::Open {
+            let stderr = format!("tollgate: {code}: {what}; it goes on, as the policy says\n");
+            return Answer { stderr, ..Answer::default() };
+        }
+        let why = format!(
+            "tollgate cannot decide ({code}): {what}. So this is refused; a person has to look at it, \
+             it is no error to work around"
+        );
+        match &slot.heard {
+            Some((host, heard)) => host.refuse(Some(heard), &why),
+            None => Answer::exit_2(&why),
+        }
+    }
+
+    /// Gives the answer, unless the deadline has given one.
+    pub(super) fn give(&self, answer: &Answer) -> ExitCode {
+        match self.give_once(answer) {
+            Some(exit) => exit.into(),
+            // The other thread is about to end the process; whatever it says holds.
+            None => loop {
+                std::thread::park();
+            },
+        }
+    }
+
+    fn give_once(&self, answer: &Answer) -> Option<u8> {
+        let mut slot = self.lock();
+        if slot.given {
+            return None;
+        }
+        slot.given = true;
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(answer.stdout.as_bytes()).and_then(|()| out.flush());
+        let mut exit = answer.exit;
+        let mut stderr = answer.stderr.clone();
+        if written.is_err() && !answer.stdout.is_empty() {
+            // Half an answer is none: this one every host knows.
+            exit = 2;
+            stderr = "tollgate could not write its answer\n".to_owned();
+        }
+        // Nobody hears it then; the exit code stands.
+        let _ = std::io::stderr().lock().write_all(stderr.as_bytes());
+        Some(exit)
+    }
+}

@@ -1,0 +1,275 @@
+//! `tollgate hook HOST`: the process that a coding agent starts for one of its events.
+//!
+//! This is the product's hot path and its most exposed: it is started thousands of times a day, and
+//! most hosts take everything but one well-formed answer for consent. So nothing runs here that the
+//! event does not need, and whatever goes wrong (no policy, bad JSON, no ledger, a panic, the deadline)
+//! becomes an answer that refuses. Silence is given only when a decision says so.
+//!
+//! Refused: waiting. A host whose time limit is open must be answered long before it.
+
+mod answering;
+mod asking;
+mod fast;
+mod memory;
+
+use crate::args::{Globals, HookArguments};
+use answering::{Answering, Openness};
+use asking::HostPrompt;
+use memory::Memory;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use tollgate::gate::limits::JSON_BYTES_MAX;
+use tollgate::gate::{
+    Clock as _, Code, Decision, Event, EventId, EventKind, Json, Name, Object, Payload, Session,
+    ToolCall, Verdict,
+};
+use tollgate::places::user_name;
+use tollgate::store::SystemClock;
+use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
+use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
+
+pub(crate) use fast::fast;
+
+/// Answers one event and ends the process.
+pub(crate) fn run(globals: &Globals, arguments: &HookArguments) -> std::process::ExitCode {
+    let answering = Answering::start();
+    // A panic's own words are for developers: standard error may reach the model.
+    std::panic::set_hook(Box::new(|_| {}));
+    let answer = std::panic::catch_unwind(|| answer(globals, arguments, &answering));
+    let answer = answer.unwrap_or_else(|_| answering.refusal("internal_error", "it panicked"));
+    answering.give(&answer)
+}
+
+/// Why there is no decision, for programs and for the model.
+struct Trouble {
+    code: &'static str,
+    what: String,
+}
+
+impl Trouble {
+    fn new(code: &'static str, what: impl std::fmt::Display) -> Trouble {
+        Trouble { code, what: what.to_string() }
+    }
+}
+
+fn answer(globals: &Globals, arguments: &HookArguments, answering: &Answering) -> Answer {
+    match heard_answer(globals, arguments, answering) {
+        Ok(answer) => answer,
+        Err(trouble) => answering.refusal(trouble.code, &trouble.what),
+    }
+}
+
+fn heard_answer(
+    globals: &Globals,
+    arguments: &HookArguments,
+    answering: &Answering,
+) -> Result<Answer, Trouble> {
+    let Some(asked) = tollgate_hosts::host(&arguments.host) else {
+        let names: Vec<&str> = tollgate_hosts::HOSTS.iter().map(|host| host.facts().name).collect();
+        let what = format!("`{}` is no host: {}", arguments.host, names.join(", "));
+        return Err(Trouble::new("usage", what));
+    };
+    let message = message()?;
+    let message = match Json::read(&message) {
+        Ok(message) => message,
+        Err(error) => {
+            // What the host cannot say well may still be let through by who is in charge.
+            if let Ok(policy) = Policy::load(globals, None) {
+                answering.opened(policy.openness());
+            }
+            return Err(Trouble::new("bad_message", error));
+        }
+    };
+    let host = speaker(asked, &message);
+    let heard = host.read(message, arguments.event.as_deref());
+    let heard = heard.map_err(|error| Trouble::new("bad_message", error))?;
+    if matches!(heard.event.used, EventUse::Ignored(_)) {
+        return Ok(Answer::silence());
+    }
+    let heard = Arc::new(heard);
+    answering.heard(host, &heard);
+    let mut memory = Memory::of(globals, host.facts().name, &heard.who)?;
+    if let EventUse::Remembered(_) = heard.event.used {
+        return remembered(host, &heard, &mut memory);
+    }
+    let policy = Policy::load(globals, Some((&mut memory, &heard)))?;
+    answering.opened(policy.openness());
+    judged(host, &heard, memory, policy, answering)
+}
+
+fn message() -> Result<Vec<u8>, Trouble> {
+    let mut text = Vec::with_capacity(8 * 1024);
+    let limit = JSON_BYTES_MAX as u64 + 1;
+    let read = std::io::stdin().lock().take(limit).read_to_end(&mut text);
+    read.map_err(|error| Trouble::new("bad_message", error))?;
+    Ok(text)
+}
+
+/// An event that is answered from what was decided before.
+fn remembered(
+    host: &'static dyn Host,
+    heard: &Heard,
+    memory: &mut Memory,
+) -> Result<Answer, Trouble> {
+    let call = heard.payload.as_ref().and_then(Payload::tool_call);
+    let Some(call) = call else {
+        memory.forget();
+        return Ok(host.answer(heard, &Wanted::Nothing));
+    };
+    let may_skip = memory.may_skip_prompt(call)?;
+    Ok(host.answer(heard, if may_skip { &Wanted::Allow } else { &Wanted::Nothing }))
+}
+
+/// The policy in force, and where the session works.
+struct Policy {
+    places: Places,
+    workspace: PathBuf,
+    loaded: tollgate::policy::Loaded,
+    freshness: tollgate::policy::snapshot::Freshness,
+}
+
+impl Policy {
+    /// Of the session's project, whose root is fixed when the session is first heard of.
+    fn load(globals: &Globals, session: Option<(&mut Memory, &Heard)>) -> Result<Policy, Trouble> {
+        let places = places(globals)?;
+        let misplaced = |error: PlacesError| Trouble::new("bad_policy", error);
+        let (places, workspace) = match session {
+            None => (places, PathBuf::from("/")),
+            Some((memory, heard)) => {
+                if let Some(root) = memory.workspace() {
+                    (places.starting_in(&root).map_err(misplaced)?, root)
+                } else {
+                    let cwd = heard.who.cwd.as_deref().unwrap_or(".");
+                    let places = places.starting_in(Path::new(cwd)).map_err(misplaced)?;
+                    let root = places.project_root();
+                    memory.settle_in(&root)?;
+                    (places.starting_in(&root).map_err(misplaced)?, root)
+                }
+            }
+        };
+        let loaded = places.load_for_a_call(SystemClock::new().now());
+        let (loaded, freshness) = loaded.map_err(|error| unloaded(&error))?;
+        Ok(Policy { places, workspace, loaded, freshness })
+    }
+
+    fn openness(&self) -> Openness {
+        if self.loaded.settings.open_on_error { Openness::Open } else { Openness::Closed }
+    }
+}
+
+/// Where things are, wherever the host has started this.
+fn places(globals: &Globals) -> Result<Places, Trouble> {
+    let places = Places::of_user(Path::new("/"));
+    let places = places.map_err(|error| Trouble::new("internal_error", error))?;
+    let places = places.with_policies(globals.policy.clone());
+    Ok(match &globals.state {
+        Some(state) => places.with_state(state),
+        None => places,
+    })
+}
+
+fn unloaded(error: &PlacesLoadError) -> Trouble {
+    match error {
+        PlacesLoadError::Policy(failure) => {
+            let is_none = failure.report.diagnostics.iter().any(|found| found.code == "no-policy");
+            let (code, what) = match is_none {
+                true => ("no_policy", "there is no policy in force"),
+                false => ("bad_policy", "the policy does not load"),
+            };
+            Trouble::new(code, what)
+        }
+        PlacesLoadError::Places(error) => Trouble::new("bad_policy", error),
+        PlacesLoadError::Trust(error) => Trouble::new("bad_policy", error),
+    }
+}
+
+/// An event that passes the gate.
+fn judged(
+    host: &'static dyn Host,
+    heard: &Arc<Heard>,
+    mut memory: Memory,
+    policy: Policy,
+    answering: &Answering,
+) -> Result<Answer, Trouble> {
+    let openness = policy.openness();
+    let session = session(host, heard, &policy.workspace);
+    let tollgate = Tollgate::builder()
+        .approver(Arc::new(HostPrompt { can_ask: heard.can_ask }))
+        .loaded(policy.places, policy.loaded, policy.freshness)
+        .open()
+        .map_err(|error| unopened(&error))?;
+    let Some(payload) = heard.payload.clone() else { return Ok(Answer::silence()) };
+    let payload = memory.correlate(host, payload)?;
+    let now = tollgate.clock().now();
+    let mut event = Event::new(session, payload, now);
+    event.bounds = heard.bounds;
+    event.tags = heard.who.mode.iter().map(|mode| format!("mode:{mode}").into()).collect();
+    let decision = wait(tollgate.gate().judge(event));
+    memory.remember(host, &decision)?;
+    if decision.code == Some(Code::LedgerUnavailable) && openness == Openness::Open {
+        return Ok(answering.refusal("ledger_unavailable", "the decision could not be recorded"));
+    }
+    Ok(host.answer(heard, &wanted(heard, &decision)))
+}
+
+fn unopened(error: &OpenError) -> Trouble {
+    match error {
+        OpenError::Store(error) => Trouble::new("ledger_unavailable", error),
+        OpenError::Policy(_) | OpenError::NoPolicy | OpenError::Places(_) | OpenError::Trust(_) => {
+            Trouble::new("bad_policy", error)
+        }
+        OpenError::Hook(error) => Trouble::new("bad_policy", error),
+    }
+}
+
+/// Who acts: the host's session, a sub-agent as its child, the person as the operating system knows
+/// them.
+fn session(host: &dyn Host, heard: &Heard, workspace: &Path) -> Arc<Session> {
+    let who = &heard.who;
+    let mut session = match &who.agent_id {
+        None => Session::new(Name::clone(&who.session)),
+        Some(agent) => Session {
+            parent: Some(Name::clone(&who.session)),
+            root: Some(Name::clone(&who.session)),
+            ..Session::new(format!("{}/{agent}", who.session))
+        },
+    };
+    session.user = Some(user_name().into());
+    session.agent = Some(who.agent_type.clone().unwrap_or_else(|| host.facts().name.into()));
+    session.host = Some(host.facts().name.into());
+    session.cwd.clone_from(&who.cwd);
+    session.workspace = workspace.to_str().map(Name::from);
+    // Whoever is asked can tell whether the answer comes from below the agent itself.
+    session.extra =
+        Object::from_iter([("host_pid", u64::from(std::os::unix::process::parent_id()))]);
+    Arc::new(session)
+}
+
+/// Wakes the thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future to its end on this thread. When every hook that matches is inline it is ready at
+/// once; the deadline ends the process otherwise.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        return done;
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
+        }
+        std::thread::park();
+    }
+}
