@@ -13,6 +13,7 @@ mod exit;
 mod hosting;
 mod looking;
 mod hook;
+mod hosting;
 mod output;
 mod past;
 mod scan;

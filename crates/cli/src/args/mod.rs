@@ -3,9 +3,9 @@
 mod audit;
 mod detect;
 mod exec;
+mod hook;
 mod hosting;
 mod mcp;
-mod hook;
 mod policy;
 mod replay;
 mod review;
@@ -20,9 +20,9 @@ pub(crate) use detect::{
     MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
 };
 pub(crate) use exec::ExecArguments;
+pub(crate) use hook::HookArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
 pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
-pub(crate) use hook::HookArguments;
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,

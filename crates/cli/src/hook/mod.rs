@@ -24,8 +24,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::{
-    Clock as _, Code, Decision, Event, EventId, EventKind, Json, Name, Object, Payload, Session,
-    ToolCall, Verdict,
+    Clock as _, Code, Decision, Event, EventId, Json, Name, Object, Payload, Session, ToolCall,
+    Verdict,
 };
 use tollgate::places::user_name;
 use tollgate::store::SystemClock;
