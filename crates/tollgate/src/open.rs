@@ -7,7 +7,7 @@ use crate::ledger::{KeptLedger, Trouble, scrub_with};
 use crate::places::{Places, PlacesError, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_gate::{
     Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
@@ -323,6 +323,22 @@ fn notices(loaded: &Loaded) -> Vec<String> {
         .collect()
 }
 
+/// The policy with what is switched, and what is known of it.
+fn put_in_force(
+    loaded: Loaded,
+    source: &Source,
+    clock: &dyn Clock,
+) -> Result<(Ruleset, InForce), HookError> {
+    let hooks: Vec<HookInfo> = loaded.hooks().collect();
+    let (effect, trouble) = switched(source, clock, &hooks);
+    let mut notices = notices(&loaded);
+    notices.extend(trouble.map(|error| error.to_string()));
+    let (layers, base) = (loaded.layers, Some(Base::of(&loaded.ruleset)));
+    let ruleset = effect.apply(loaded.ruleset)?;
+    let digest = Some(loaded.digest);
+    Ok((ruleset, InForce { layers, hooks, digest, base, effect, notices }))
+}
+
 fn with_mode(ruleset: Ruleset, mode: Mode) -> Result<Ruleset, HookError> {
     let mut settings = ruleset.settings().clone();
     if settings.mode == mode {
@@ -486,11 +502,8 @@ impl Builder {
     /// # Errors
     /// [`OpenError`]; for a policy with every problem, its place and its remedy.
     pub fn open(self) -> Result<Tollgate, OpenError> {
-        let source = match self.source {
-            Some(source) => source,
-            None if self.hooks.is_empty() => return Err(OpenError::NoPolicy),
-            None => Source::Code,
-        };
+        let code = (!self.hooks.is_empty()).then_some(Source::Code);
+        let source = self.source.or(code).ok_or(OpenError::NoPolicy)?;
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let mut builder = Gate::builder(Arc::clone(&clock));
         let short_lived = self.short_lived || self.loaded.is_some();
@@ -522,14 +535,9 @@ impl Builder {
             }
             whereabouts.layers(&loaded.layers);
             facts.clone_from(&loaded.settings.tools);
-            let hooks: Vec<HookInfo> = loaded.hooks().collect();
-            let (effect, trouble) = switched(&source, &*clock, &hooks);
-            let mut notices = notices(&loaded);
-            notices.extend(trouble.map(|error| error.to_string()));
-            let (layers, base) = (loaded.layers, Some(Base::of(&loaded.ruleset)));
-            builder = builder.ruleset(effect.apply(loaded.ruleset)?);
-            let digest = Some(loaded.digest);
-            in_force = InForce { layers, hooks, digest, base, effect, notices };
+            let ruleset;
+            (ruleset, in_force) = put_in_force(loaded, &source, &*clock)?;
+            builder = builder.ruleset(ruleset);
         } else if let Some(mode) = self.mode {
             builder = builder.mode(mode);
         }
