@@ -14,6 +14,7 @@ mod check;
 mod fuzz;
 mod generate;
 mod menu;
+mod ner;
 mod outcome;
 mod soak;
 mod step;

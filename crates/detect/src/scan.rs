@@ -327,13 +327,16 @@ impl<'a> Scanner<'a> {
         let mut runs = units.clone();
         let mut colons = units.clone();
         let mut signs = units.clone();
+        let mut urls = secrets::UrlCursor::default();
         let (bytes, origin, long) = (self.bytes, self.origin, self.long);
         census::scan(bytes, |trace, from, to| match trace {
             Trace::At => {
                 let text = if long { cut(bytes, 0, signs.at(from).1) } else { bytes };
                 if from >= origin {
                     self.push(pii::email(text, from));
-                    self.push(secrets::url_password(text, from));
+                    // The whole of it lies in the unit, so that a stream has seen it, too.
+                    let found = urls.password(text, from);
+                    self.push(found.filter(|url| url.0 >= signs.at(from).0).map(|url| url.1));
                 }
             }
             Trace::Digits => self.stretch(from, to, &mut units, pii::number),

@@ -10,7 +10,7 @@ use crate::ascii::{
 };
 use crate::digest::{base62_of_six, bech32, crc32, hex};
 use crate::hit::Hit;
-use crate::limits::PEM_BYTES_MAX;
+use crate::limits::{PEM_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::pattern::{Part, Pattern};
 use crate::rule::{Check, Rule};
 use crate::rules::Coded;
@@ -262,41 +262,84 @@ fn joins(bytes: &[u8], from: usize, limit: usize) -> bool {
     run - next >= 24 || cut(bytes, next, next + 8) == b"-----END"
 }
 
-/// `scheme://user:password@host` around the `@` at `sign`.
-pub(crate) fn url_password(bytes: &[u8], sign: usize) -> Option<Hit> {
-    if matches!(before(bytes, sign), b'@' | b' ' | b'\n') {
-        return None;
+/// A longer password is nobody's placeholder, in bytes.
+const PLACEHOLDER_BYTES_MAX: usize = 128;
+/// The digits of a port.
+const PORT_DIGITS_MAX: usize = 5;
+
+/// Follows `scheme://user:password` through a text, from one `@` to the next, so that the work is linear however
+/// many there are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UrlCursor {
+    read: usize,
+    /// Where the user begins, once a scheme was seen and nothing that ends it.
+    user: Option<usize>,
+    /// The colon behind the user.
+    colon: Option<usize>,
+}
+
+impl UrlCursor {
+    /// Reads on up to `sign`; what is further back than a value may be long is not looked at.
+    fn read_to(&mut self, bytes: &[u8], sign: usize) {
+        let low = sign.saturating_sub(VALUE_BYTES_MAX);
+        if low > self.read || self.user.is_some_and(|user| user < low) {
+            *self = Self { read: low.max(self.read), ..Self::default() };
+        }
+        while self.read < sign {
+            if self.user.is_none() {
+                let rest = cut(bytes, self.read, sign);
+                let Some(scheme) = memchr::memmem::find(rest, b"://") else {
+                    // Two bytes of a scheme's mark may stand at the end.
+                    self.read = sign.saturating_sub(2).max(self.read);
+                    return;
+                };
+                self.open(bytes, self.read + scheme);
+                continue;
+            }
+            self.step(bytes, self.read);
+        }
     }
-    let head = cut(bytes, sign.saturating_sub(240), sign);
-    let scheme = memchr::memmem::rfind(head, b"://")?;
-    let from = sign - head.len() + scheme + 3;
-    let userinfo = cut(bytes, from, sign);
-    let stops = |byte: &u8| {
-        matches!(byte, b'/' | b' ' | b'\n' | b'\t' | b'"' | b'\'' | b'<' | b'>' | b'?' | b'@')
-    };
-    // A password may hold an unescaped `/` or `?`; a user may not, and neither may a host before them.
-    let colon = userinfo.iter().position(|byte| *byte == b':')?;
-    if userinfo.get(..colon)?.iter().any(stops)
-        || userinfo.iter().any(|b| matches!(b, b' ' | b'\n' | b'"' | b'\'' | b'<' | b'\t' | b'\\'))
-    {
-        return None;
+
+    /// A scheme's mark at `place`.
+    fn open(&mut self, bytes: &[u8], place: usize) {
+        let named = before(bytes, place).is_ascii_alphanumeric();
+        self.read = place + 3;
+        self.user = named.then_some(self.read);
+        self.colon = None;
     }
-    if !before(bytes, from - 3).is_ascii_alphanumeric() {
-        return None;
+
+    fn step(&mut self, bytes: &[u8], place: usize) {
+        self.read = place + 1;
+        match at(bytes, place) {
+            b':' if cut(bytes, place, place + 3) == b"://" => self.open(bytes, place),
+            b':' => self.colon = self.colon.or(Some(place)),
+            b' ' | b'\n' | b'"' | b'\'' | b'<' | b'\t' | b'\\' => self.user = None,
+            // A password may hold an unescaped `/` or `?`; a user may not, and neither may a host before them.
+            b'/' | b'>' | b'?' | b'@' if self.colon.is_none() => self.user = None,
+            _ => {}
+        }
     }
-    let password = userinfo.get(colon + 1..)?;
-    let start = from + colon + 1;
-    let host = at(bytes, sign + 1);
-    let port = password.iter().take_while(|b| b.is_ascii_digit()).count();
-    let path = port > 0 && password.get(port) == Some(&b'/');
-    if password.len() < 2
-        || path
-        || !(is_word(host) || matches!(host, b'[' | b'$' | b'{' | b'%' | b'<'))
-    {
-        return None;
+
+    /// `scheme://user:password@host` around the `@` at `sign`, and where the user begins.
+    pub(crate) fn password(&mut self, bytes: &[u8], sign: usize) -> Option<(usize, Hit)> {
+        self.read_to(bytes, sign);
+        if matches!(before(bytes, sign), b'@' | b' ' | b'\n') {
+            return None;
+        }
+        let (user, start) = (self.user?, self.colon? + 1);
+        let password = bytes.get(start..sign)?;
+        let host = at(bytes, sign + 1);
+        let port = password.iter().take(PORT_DIGITS_MAX).take_while(|b| b.is_ascii_digit()).count();
+        let path = port > 0 && password.get(port) == Some(&b'/');
+        if password.len() < 2
+            || path
+            || !(is_word(host) || matches!(host, b'[' | b'$' | b'{' | b'%' | b'<'))
+            || password.len() <= PLACEHOLDER_BYTES_MAX && is_placeholder(password)
+        {
+            return None;
+        }
+        Some((user, Hit::secret(start, sign, Coded::UrlPassword.index(), 0.9, 3)))
     }
-    (!is_placeholder(password))
-        .then(|| Hit::secret(start, sign, Coded::UrlPassword.index(), 0.9, 3))
 }
 
 const HEADER_TOKEN: ByteSet =

@@ -1,12 +1,16 @@
 //! Every crate takes the workspace's lints, and no `clippy.toml` silently drops the root's lines.
 //!
 //! A member without `[lints] workspace = true` is not linted at all, and a `clippy.toml` in a crate
-//! replaces the root's one as a whole; both look fine and check nothing.
+//! replaces the root's one as a whole; both look fine and check nothing. So does a member that is no default
+//! member: no plain `cargo test` runs it.
 
 use super::{Finding, TextFile, Tree};
 use crate::workspace::Workspace;
 
 const CLIPPY_FILES: [&str; 2] = ["clippy.toml", ".clippy.toml"];
+
+/// Members that no default build holds: the model runtime takes minutes to compile.
+const APART: [&str; 1] = ["crates/ner"];
 
 /// Findings in the manifests and lint settings of all members.
 pub(super) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
@@ -21,7 +25,27 @@ pub(super) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
             }
         }
     }
+    found.extend(default_members(workspace, tree.file("Cargo.toml")));
     found
+}
+
+/// Members that are missing in the root's `default-members`, which lists every other one.
+fn default_members(workspace: &Workspace, root: Option<&TextFile>) -> Vec<Finding> {
+    let Some(root) = root else { return Vec::new() };
+    let list = root.text.split_once("default-members = [").map_or("", |(_, rest)| rest);
+    let list = list.split_once(']').map_or("", |(list, _)| list);
+    let missing = workspace.crates.iter().filter(|krate| {
+        !APART.contains(&krate.folder.as_str()) && !list.contains(&format!("\"{}\"", krate.folder))
+    });
+    let finding = |folder: &str| {
+        Finding::new(
+            &root.path,
+            root.line_where(|line| line.starts_with("default-members")),
+            format!("`{folder}` is no default member, so a plain `cargo test` leaves it out"),
+            "add it to `default-members`",
+        )
+    };
+    missing.map(|krate| finding(&krate.folder)).collect()
 }
 
 fn lints(manifest: &TextFile) -> Option<Finding> {

@@ -110,6 +110,20 @@ fn a_passphrase_is_taken_whole_and_a_sentence_not_at_all() {
 }
 
 #[test]
+fn a_long_password_in_a_url_is_masked_to_its_end_whatever_it_holds() {
+    let detector = Detector::builder().build().unwrap();
+    for piece in ["aB3/@", "aB3", "x@7?", "k9:@"] {
+        for pieces in [10, 60, 300] {
+            let password = format!("{}Tail7", piece.repeat(pieces));
+            let text = format!("mail me@b.io, see postgres://alice:{password}@db.example.net/x");
+            let found = detector.scan(&text);
+            let hit = found.iter().find(|f| text[f.range()] == password);
+            assert!(hit.is_some_and(|f| f.rule == "url-password"), "{piece} {pieces}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn a_token_in_a_url_masks_the_token_and_not_the_url() {
     let detector = Detector::builder().build().unwrap();
     let token = rules().find(|rule| rule.id == "github-app-server").unwrap().sample(3).unwrap();

@@ -14,4 +14,5 @@ mod hostile;
 mod json;
 mod masks;
 mod patterns;
+mod phones;
 mod streams;

@@ -62,4 +62,6 @@ pub(crate) const PATTERNS: &[&str] = &[
     "YWJj",
     "cGFzc3dvcmQ9",
     "J",
+    "a://b:c@",
+    "://b:c@d",
 ];

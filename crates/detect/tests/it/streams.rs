@@ -52,6 +52,7 @@ fn corpus() -> Vec<String> {
         "张三，手机 １３８１２３４５６７８，邮箱 z\u{200B}s@x.com。密码是123456\r\n".to_owned(),
     );
     texts.push("this ends. Call +44 20 7946 0958 now. Then write to a.b@c.io. Done".to_owned());
+    texts.push(format!("see https://alice:{}@Tail7@db.example.net/x now", "aB3/@".repeat(60)));
     texts.push("<a><password>hunter2!</password><b>x</b></a>".to_owned());
     texts
 }
