@@ -23,7 +23,7 @@ pub(super) fn check(made: &[Made], report: &mut Report) {
     }
 }
 
-fn texts<'v>(value: Option<&'v Json>) -> Vec<&'v str> {
+fn texts(value: Option<&Json>) -> Vec<&str> {
     match value {
         Some(Json::String(text)) => vec![text],
         Some(Json::Array(items)) => items.iter().filter_map(Json::as_str).collect(),
