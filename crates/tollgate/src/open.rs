@@ -7,7 +7,7 @@ use crate::ledger::{KeptLedger, Trouble, scrub_with};
 use crate::places::{Places, PlacesError, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_gate::{
     Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
@@ -510,7 +510,7 @@ impl Builder {
         let loaded = match self.loaded {
             None => read(&source, &*clock, self.trust.as_ref())?,
             Some((loaded, freshness)) => {
-                builder = builder.known_ruleset(freshness == Freshness::FromSnapshot);
+                builder = builder.known_ruleset(freshness != Freshness::Compiled);
                 Some(loaded)
             }
         };

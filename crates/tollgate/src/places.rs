@@ -18,7 +18,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tollgate_gate::Timestamp;
 use tollgate_policy::layers::{TrustError, TrustStore};
-use tollgate_policy::snapshot::{Freshness, load_with_snapshot};
+use tollgate_policy::snapshot::{Freshness, last_good, load_with_snapshot};
 use tollgate_policy::{Layer, LayerKind, LayerState, LoadFailure, Loaded, load};
 
 /// The policy of the machine.
@@ -319,7 +319,8 @@ impl Places {
     }
 
     /// Loads the policy in force here for a process that lives for one call: from its snapshot, if
-    /// that still holds.
+    /// that still holds. A policy that no longer loads does not come into force: the last good one,
+    /// which is the snapshot's, stays.
     ///
     /// # Errors
     /// As [`Places::load`].
@@ -328,9 +329,16 @@ impl Places {
         let found = layers.iter().any(|layer| layer.kind == LayerKind::Project);
         let trust = if found { Some(self.trust()?) } else { None };
         let environment = |name: &str| std::env::var(name).ok();
-        let options = knowledge::options(&environment, trust.as_ref(), now);
-        let (loaded, freshness, _) = load_with_snapshot(&layers, &options, &self.state()?)?;
-        Ok((loaded, freshness))
+        let state = self.state()?;
+        let sources = knowledge::sources(Some(&state));
+        let options = knowledge::options(&environment, trust.as_ref(), now, &sources);
+        match load_with_snapshot(&layers, &options, &state) {
+            Ok((loaded, freshness, _)) => Ok((loaded, freshness)),
+            Err(failure) => match last_good(&layers, &options, &state) {
+                Some(loaded) => Ok((loaded, Freshness::LastGood)),
+                None => Err(failure.into()),
+            },
+        }
     }
 
     /// Loads these layers with what is trusted and declared here.

@@ -28,6 +28,7 @@ use tollgate::gate::{
     Verdict,
 };
 use tollgate::places::user_name;
+use tollgate::policy::snapshot::Freshness;
 use tollgate::store::SystemClock;
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
 use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
@@ -129,7 +130,7 @@ struct Policy {
     places: Places,
     workspace: PathBuf,
     loaded: tollgate::policy::Loaded,
-    freshness: tollgate::policy::snapshot::Freshness,
+    freshness: Freshness,
 }
 
 impl Policy {
@@ -196,6 +197,7 @@ fn judged(
     answering: &Answering,
 ) -> Result<Answer, Trouble> {
     let openness = policy.openness();
+    let is_last_good = policy.freshness == Freshness::LastGood;
     let session = session(host, heard, &policy.workspace);
     let tollgate = Tollgate::builder()
         .approver(Arc::new(HostPrompt { can_ask: heard.can_ask }))
@@ -213,7 +215,14 @@ fn judged(
     if decision.code == Some(Code::LedgerUnavailable) && openness == Openness::Open {
         return Ok(answering.refusal("ledger_unavailable", "the decision could not be recorded"));
     }
-    Ok(host.answer(heard, &wanted(heard, &decision)))
+    let mut answer = host.answer(heard, &wanted(heard, &decision));
+    if is_last_good && answer.stderr.is_empty() {
+        answer.stderr = format!(
+            "tollgate: the policy does not load; the last good one is in force ({})\n",
+            decision.policy
+        );
+    }
+    Ok(answer)
 }
 
 fn unopened(error: &OpenError) -> Trouble {

@@ -27,6 +27,8 @@ pub enum Freshness {
     FromSnapshot,
     /// The files were read and compiled.
     Compiled,
+    /// The files do not load; what they were when they last did is in force.
+    LastGood,
 }
 
 /// Why a snapshot was not used. None of these keeps a policy from loading.
@@ -86,6 +88,17 @@ pub fn load_with_snapshot(
     Ok((loaded, Freshness::Compiled, trouble.or(written)))
 }
 
+/// The policy that these layers were when they last loaded; `None` when that is not known. It is for
+/// processes that live for one call, where nothing else remembers the policy in force while its file is
+/// being edited.
+pub fn last_good(layers: &[Layer], options: &LoadOptions<'_>, state_dir: &Path) -> Option<Loaded> {
+    let written = written_at(&path_of(layers, state_dir)).ok().flatten()?;
+    if !are_layers_of(&written, layers) {
+        return None;
+    }
+    loaded_of(written, options).ok()
+}
+
 /// Where the snapshot of these layers lies.
 fn path_of(layers: &[Layer], state_dir: &Path) -> PathBuf {
     let mut hasher = Sha256::new();
@@ -127,35 +140,50 @@ fn read(
     layers: &[Layer],
     options: &LoadOptions<'_>,
 ) -> Result<Option<Loaded>, SnapshotError> {
+    match written_at(path)? {
+        Some(written) if holds(&written, layers, options) => loaded_of(written, options).map(Some),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// What this version has written; `None` for what another has.
+fn written_at(path: &Path) -> Result<Option<Written>, SnapshotError> {
     let Some(bytes) = private::read(path, SNAPSHOT_BYTES_MAX)? else { return Ok(None) };
-    let malformed = |error: &dyn std::fmt::Display| SnapshotError::Malformed(error.to_string());
     // The version comes first, so that another version's form is not even looked at.
     let (version, _) =
         postcard::take_from_bytes::<String>(&bytes).map_err(|error| malformed(&error))?;
     if version != PLAN_VERSION {
         return Ok(None);
     }
-    let written: Written = postcard::from_bytes(&bytes).map_err(|error| malformed(&error))?;
-    if !holds(&written, layers, options) {
-        return Ok(None);
-    }
+    postcard::from_bytes(&bytes).map(Some).map_err(|error| malformed(&error))
+}
+
+fn loaded_of(written: Written, options: &LoadOptions<'_>) -> Result<Loaded, SnapshotError> {
     let statuses = written.layers.iter().map(status).collect();
     let inputs = Inputs { files: written.files, env: Vec::new() };
     let digest: Name = written.digest.into();
     let loaded = Loaded::of_plan(written.plan, statuses, digest, inputs, options);
-    loaded.map(Some).map_err(|error| malformed(&error))
+    loaded.map_err(|error| malformed(&error))
 }
 
-/// Whether nothing has changed that the policy was made from.
-fn holds(written: &Written, layers: &[Layer], options: &LoadOptions<'_>) -> bool {
-    let same_layers = layers.len() == written.layers.len()
+fn malformed(error: &dyn std::fmt::Display) -> SnapshotError {
+    SnapshotError::Malformed(error.to_string())
+}
+
+/// Whether a snapshot is one of these layers.
+fn are_layers_of(written: &Written, layers: &[Layer]) -> bool {
+    layers.len() == written.layers.len()
         && in_order(layers).into_iter().zip(&written.layers).all(|(asked, written)| {
             asked.kind == written.kind
                 && (asked.origin == Origin::Found) == written.found
                 && asked.path == written.path
-                && state_holds(written, options)
-        });
-    same_layers
+        })
+}
+
+/// Whether nothing has changed that the policy was made from.
+fn holds(written: &Written, layers: &[Layer], options: &LoadOptions<'_>) -> bool {
+    are_layers_of(written, layers)
+        && written.layers.iter().all(|layer| state_holds(layer, options))
         && written.env.iter().all(|(name, digest)| text_digest(&(options.env)(name)) == *digest)
         && written.files.iter().all(|(path, digest)| {
             // A file that became a link or a device is not read through.
