@@ -18,4 +18,8 @@ pub(crate) struct HookArguments {
     /// The event, for hosts whose messages do not name it
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
+
+    /// Rewrite shell commands so that their output is masked while they run (`tollgate exec`)
+    #[arg(long)]
+    pub(crate) wrap: bool,
 }

@@ -51,6 +51,11 @@ pub(crate) struct InstallArguments {
     #[arg(long, value_enum, default_value_t = ScopeName::User)]
     pub(crate) scope: ScopeName,
 
+    /// Let shell commands be rewritten so that their output is masked while they run. The program's own
+    /// rules about commands do not see through it
+    #[arg(long)]
+    pub(crate) wrap: bool,
+
     /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -16,8 +16,12 @@ pub(crate) fn fast(arguments: impl Iterator<Item = OsString>) -> Option<(Globals
         return None;
     }
     let mut globals = Globals { policy: Vec::new(), state: None };
-    let mut hook = HookArguments { host, event: None };
+    let mut hook = HookArguments { host, event: None, wrap: false };
     while let Some(flag) = words.next() {
+        if flag == "--wrap" {
+            hook.wrap = true;
+            continue;
+        }
         let value = words.next()?;
         match flag.to_str()? {
             "--policy" => globals.policy.push(value.into()),

@@ -11,6 +11,7 @@ mod answering;
 mod asking;
 mod fast;
 mod memory;
+mod wrapping;
 
 use crate::args::{Globals, HookArguments};
 use answering::{Answering, Openness};
@@ -86,6 +87,14 @@ fn heard_answer(
         }
     };
     let host = speaker(asked, &message);
+    let wrapping = match arguments.wrap {
+        true => Some(wrapping::Calling::new(host, globals)?),
+        false => None,
+    };
+    let message = match &wrapping {
+        Some(wrapping) => wrapping.unwrapped(message),
+        None => message,
+    };
     let heard = host.read(message, arguments.event.as_deref());
     let heard = heard.map_err(|error| Trouble::new("bad_message", error))?;
     if matches!(heard.event.used, EventUse::Ignored(_)) {
@@ -99,7 +108,8 @@ fn heard_answer(
     }
     let policy = Policy::load(globals, Some((&mut memory, &heard)))?;
     answering.opened(policy.openness());
-    judged(host, &heard, memory, policy, answering)
+    wrapping::leave_lines(host, &heard, globals, &policy.workspace)?;
+    judged(host, &heard, memory, policy, answering, wrapping.as_ref())
 }
 
 fn message() -> Result<Vec<u8>, Trouble> {
@@ -195,6 +205,7 @@ fn judged(
     mut memory: Memory,
     policy: Policy,
     answering: &Answering,
+    wrapping: Option<&wrapping::Calling>,
 ) -> Result<Answer, Trouble> {
     let openness = policy.openness();
     let is_last_good = policy.freshness == Freshness::LastGood;
@@ -215,10 +226,15 @@ fn judged(
     if decision.code == Some(Code::LedgerUnavailable) && openness == Openness::Open {
         return Ok(answering.refusal("ledger_unavailable", "the decision could not be recorded"));
     }
-    let mut answer = host.answer(heard, &wanted(heard, &decision));
+    let wanted = match wrapping {
+        Some(wrapping) => wrapping.wrapped(host, heard, wanted(heard, &decision)),
+        None => wanted(heard, &decision),
+    };
+    let mut answer = host.answer(heard, &wanted);
     if is_last_good && answer.stderr.is_empty() {
         answer.stderr = format!(
-            "tollgate: the policy does not load; the last good one is in force ({})\n",
+            "tollgate: the policy does not load; the last good one is in force ({})
+",
             decision.policy
         );
     }

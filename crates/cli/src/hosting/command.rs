@@ -23,8 +23,19 @@ pub(super) enum Calling {
 
 impl Calling {
     /// For an install into these settings.
-    pub(super) fn new(globals: &Globals, desk: &Desk, scope: Scope) -> Result<Calling, Failure> {
+    pub(super) fn new(
+        globals: &Globals,
+        desk: &Desk,
+        scope: Scope,
+        wraps: bool,
+    ) -> Result<Calling, Failure> {
         if scope == Scope::Project {
+            if wraps {
+                return Err(Failure::usage(
+                    "a project's hooks rewrite no command: that is each person's to choose",
+                    "leave --wrap out",
+                ));
+            }
             if globals.policy.is_empty() {
                 return Ok(Calling::Portable);
             }
@@ -45,12 +56,17 @@ impl Calling {
         if let Some(state) = &globals.state {
             flags.extend(["--state".to_owned(), absolute(state)?]);
         }
+        if wraps {
+            flags.push("--wrap".to_owned());
+        }
         Ok(Calling::Pinned { program, flags })
     }
 
     /// The command at an event.
     pub(super) fn at(&self, known: Known, event: &EventFacts) -> String {
         let host = known.facts.name;
+        let event_flag =
+            if known.form.names_event { format!(" --event {}", event.name) } else { String::new() };
         match self {
             Calling::Pinned { program, flags } => {
                 let mut command = format!("{} hook {host}", word(&program.display().to_string()));
@@ -58,17 +74,18 @@ impl Calling {
                     command.push(' ');
                     command.push_str(&word(flag));
                 }
+                command.push_str(&event_flag);
                 command
             }
             // Exit code 2 refuses a call. At other events it would say something else (do not stop, try
             // again), and nothing can have run without the binary.
             Calling::Portable if stops_a_call(event) => format!(
                 "sh -c 'command -v tollgate >/dev/null 2>&1 || {{ printf \"%s\\n\" \"{}\" >&2; exit 2; }}; \
-                 exec tollgate hook {host}'",
+                 exec tollgate hook {host}{event_flag}'",
                 MISSING.replace('`', "\\`")
             ),
             Calling::Portable => format!(
-                "sh -c 'command -v tollgate >/dev/null 2>&1 || exit 0; exec tollgate hook {host}'"
+                "sh -c 'command -v tollgate >/dev/null 2>&1 || exit 0; exec tollgate hook {host}{event_flag}'"
             ),
         }
     }

@@ -84,6 +84,11 @@ impl Settings {
     }
 }
 
+/// Where the home folder is a project, one file has two names.
+fn is_new(seen: &[Settings], found: &Settings) -> bool {
+    seen.iter().all(|seen| seen.path != found.path)
+}
+
 fn case(desk: &Desk, known: Known, installs: Option<&Installs>) -> Result<Case, Failure> {
     let mut settings = Vec::new();
     for scope in Scope::ALL {
@@ -92,13 +97,14 @@ fn case(desk: &Desk, known: Known, installs: Option<&Installs>) -> Result<Case, 
         }
         // No project here, or no home: no settings of that kind.
         let Ok(path) = settings_file(desk, known.form, scope) else { continue };
-        settings.extend(looked(known, scope, path)?);
+        let found = looked(known, scope, path)?;
+        settings.extend(found.filter(|found| is_new(&settings, found)));
     }
     let folders = [Some(desk.places.project_root()), home(desk)];
     for folder in folders.into_iter().flatten() {
         for file in known.form.further.iter().filter(|file| file.ends_with(".json")) {
             let found = looked(known, Scope::Project, folder.join(file))?;
-            settings.extend(found.filter(|found| settings.iter().all(|s| s.path != found.path)));
+            settings.extend(found.filter(|found| is_new(&settings, found)));
         }
     }
     let host = known.facts.name;
@@ -131,6 +137,7 @@ fn looked(known: Known, scope: Scope, path: PathBuf) -> Result<Option<Settings>,
     let file = super::file::read(&path)?;
     let Some(text) = &file.text else { return Ok(None) };
     let standing = standing(text, known.form, known.facts);
+    let path = file.path.clone();
     Ok(Some(Settings { scope, path, standing }))
 }
 

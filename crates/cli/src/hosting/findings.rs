@@ -294,6 +294,7 @@ fn of_hooks(case: &Case) -> Vec<Finding> {
         );
         found.push(Finding::wrong(Some(facts.name), "weakened", what, &again));
     }
+    found.extend(of_wrapping(case, &ours));
     let ours_at = |event: &str| ours.iter().any(|hook| hook.event == event);
     let others = all.iter().flat_map(|standing| &standing.others);
     for other in others.filter(|other| ours_at(&other.event)) {
@@ -306,6 +307,49 @@ fn of_hooks(case: &Case) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// What rewriting commands means for a host that needs it, on or off.
+fn of_wrapping(case: &Case, ours: &[&Hook]) -> Option<Finding> {
+    let facts = case.known.facts;
+    if !case.known.form.wraps {
+        return None;
+    }
+    let is_on =
+        ours.iter().any(|hook| hook.command.split_whitespace().any(|word| word == "--wrap"));
+    Some(match is_on {
+        true => Finding::note(
+            Some(facts.name),
+            "rules-blind",
+            format!(
+                "shell commands are rewritten to mask their output, and {}'s own rules about commands \
+                 do not see through that",
+                facts.title
+            ),
+            "say in Tollgate's policy what those rules say, or install again without --wrap",
+        ),
+        false => Finding::note(
+            Some(facts.name),
+            "output-unmasked",
+            format!(
+                "some output of shell commands is out of a hook's reach ({}), and rewriting commands is \
+                 off, because the host's own rules would not see them any more",
+                why_wrap(facts.name)
+            ),
+            format!(
+                "if Tollgate's policy says all that counts: tollgate install {} --wrap",
+                facts.name
+            ),
+        ),
+    })
+}
+
+fn why_wrap(host: &str) -> &'static str {
+    match host {
+        "codex" => "what is handed out before a command ends; raw copies in its session files",
+        "copilot" => "what failing commands print",
+        _ => "what shell commands print",
+    }
 }
 
 fn of_program(known: Known, command: &str) -> Option<Finding> {

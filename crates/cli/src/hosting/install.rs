@@ -24,7 +24,13 @@ pub(crate) fn run(globals: &Globals, arguments: &InstallArguments) -> Result<Exi
     let scope = Scope::from(arguments.scope);
     let known = known(&arguments.host)?;
     let desk = Desk::new(globals)?;
-    let calling = Calling::new(globals, &desk, scope)?;
+    if arguments.wrap && !known.form.wraps {
+        return Err(Failure::usage(
+            format!("commands of {} need no rewriting", known.facts.title),
+            "leave --wrap out: what its hooks can reach is masked, failing commands too",
+        ));
+    }
+    let calling = Calling::new(globals, &desk, scope, arguments.wrap)?;
     let file = file::read(&settings_file(&desk, known.form, scope)?)?;
     let new = with_hooks(file.text(), known.form, known.facts, &|event| calling.at(known, event))
         .map_err(|error| unedited(&file, &error))?;

@@ -82,6 +82,10 @@ pub struct Form {
     pub(super) closed: Option<Closed>,
     /// The switch that turns all hooks off: its path.
     pub(super) off: &'static [&'static str],
+    /// Whether the command has to name its event, because the host's messages do not.
+    pub names_event: bool,
+    /// Whether shell commands can be rewritten to mask their output, and need it.
+    pub wraps: bool,
     /// What a person has to do after an install, where we cannot.
     pub then: &'static str,
 }
@@ -119,6 +123,8 @@ const CLAUDE_CODE: Form = Form {
     timeout: "timeout",
     closed: Some(Closed::Word("onFailure", "block")),
     off: &["disableAllHooks"],
+    names_event: false,
+    wraps: false,
     then: "a session that is open reads its hooks again by itself, or after `/hooks`",
 };
 
@@ -140,6 +146,8 @@ const CODEX: Form = Form {
     timeout: "timeout",
     closed: None,
     off: &[],
+    names_event: false,
+    wraps: true,
     then: "start Codex, type /hooks and trust each hook of Tollgate: until then Codex skips them \
            without a word",
 };
@@ -160,6 +168,8 @@ const GEMINI: Form = Form {
     timeout: "timeout",
     closed: None,
     off: &["hooksConfig", "disabled"],
+    names_event: false,
+    wraps: false,
     then: "start Gemini CLI again; a project's hooks run in trusted folders only",
 };
 
@@ -175,6 +185,8 @@ const COPILOT: Form = Form {
     timeout: "timeoutSec",
     closed: None,
     off: &["disableAllHooks"],
+    names_event: true,
+    wraps: true,
     then: "start Copilot CLI again",
 };
 
@@ -194,6 +206,8 @@ const CURSOR: Form = Form {
     timeout: "timeout",
     closed: Some(Closed::Flag("failClosed")),
     off: &[],
+    names_event: false,
+    wraps: true,
     then: "start Cursor again",
 };
 
