@@ -12,7 +12,7 @@ mod filter;
 mod script;
 
 use crate::args::{ExecArguments, Globals};
-use crate::desk::Desk;
+use crate::desk::{Desk, unloaded};
 use crate::exit::{Exit, Failure};
 use crate::output::answer;
 use door::Doors;
@@ -70,7 +70,7 @@ type Redactions = Option<(OutputRedaction, OutputRedaction)>;
 fn redactions(globals: &Globals, arguments: &ExecArguments) -> Result<Redactions, Failure> {
     let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
     let desk = Desk::starting_in(globals, folder)?;
-    let policy = desk.load()?;
+    let policy = desk.places.load_for_a_call(desk.now()).map_err(|error| unloaded(&error))?.0;
     if policy.settings.mode != Mode::Enforce {
         return Ok(None);
     }

@@ -303,3 +303,38 @@ fn where_no_hook_masks_the_tool_the_command_runs_as_it_is() {
         );
     }
 }
+
+#[test]
+fn a_terminal_stays_a_terminal_of_the_same_size() {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+    let rig = rig();
+    let host = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&host).unwrap();
+    unlockpt(&host).unwrap();
+    let name = ptsname(&host, Vec::new()).unwrap();
+    let size = Winsize { ws_row: 33, ws_col: 77, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&host, size).unwrap();
+    let terminal = || {
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        Stdio::from(rustix::fs::open(&name, flags, Mode::empty()).unwrap())
+    };
+    let command = format!("[ -t 1 ] && [ -t 2 ] && echo tty; stty size <&1; echo {TOKEN}; exit 3");
+    let mut child = Command::new("bash")
+        .args(["-c", &wrapped(&rig, &command, &[])])
+        .current_dir(rig.path("project"))
+        .stdin(Stdio::null())
+        .stdout(terminal())
+        .stderr(terminal())
+        .spawn()
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let mut shown = String::new();
+    let mut piece = [0; 1024];
+    while !shown.contains("SECRET") {
+        let read = rustix::io::read(&host, &mut piece).unwrap();
+        shown.push_str(&text(&piece[..read]));
+    }
+    assert!(shown.starts_with("tty\r\n33 77\r\n[SECRET"), "{shown:?}");
+}

@@ -295,3 +295,101 @@ fn the_doctor_finds_what_is_wrong_with_the_hooks() {
     home.0.write("user.yaml", "version: 1\nhooks: [{ name: a }]\n");
     has(codes("claude-code"), "policy-broken");
 }
+
+#[test]
+fn the_doctor_proves_that_a_call_that_must_be_refused_is() {
+    for (host, ..) in HOSTS {
+        let home = Home::new();
+        home.run(&["install", host]).expect(0);
+        let told = home.run(&["doctor", host, "--format", "json"]).expect(0).json();
+        assert_eq!(told["hosts"][0]["self_tests"][0]["refused"], true, "{told:#}");
+        let codes: Vec<_> =
+            told["findings"].as_array().unwrap().iter().map(|f| &f["code"]).collect();
+        assert!(codes.contains(&&"not-called-yet".into()), "{told:#}");
+        assert!(home.run(&["doctor"]).expect(0).out.contains("nothing is wrong"));
+        // The doctor's own calls are not the host's; a call of the host is.
+        let file = home.0.path("call.json");
+        let call = tollgate_hosts::canned::shell_call(host, "s1", "/", "ls").unwrap();
+        fs::write(&file, &call).unwrap();
+        let policy = home.0.path("user.yaml").display().to_string();
+        let mut hook = vec!["hook", host, "--policy", &policy];
+        if host == "copilot" {
+            hook.extend(["--event", "preToolUse"]);
+        }
+        let ran = home.0.run_in("project", &hook, &call, &[]);
+        // Cursor wants an answer, be it an empty one.
+        assert!(ran.code == 0 && ["", "{}"].contains(&ran.out.trim()), "{} {}", ran.out, ran.err);
+        let told = home.run(&["doctor", host, "--format", "json"]).expect(0).json();
+        let codes: Vec<_> =
+            told["findings"].as_array().unwrap().iter().map(|f| &f["code"]).collect();
+        assert!(!codes.contains(&&"not-called-yet".into()), "{told:#}");
+    }
+}
+
+/// What a hook of this host, put in by an install with these flags, says to an event.
+fn hooked(home: &Home, host: &str, flags: &[&str], event: &str, env: &[(&str, &str)]) -> Ran {
+    let mut arguments = vec!["hook", host];
+    arguments.extend(flags);
+    home.0.run_in("project", &arguments, event, env)
+}
+
+const MASKING: &str = "version: 1
+hooks: [{ name: marks, on: after_tool, redact: { lines: MARKED } }]
+";
+
+#[test]
+fn claude_code_masks_failing_commands_by_the_lines_of_the_session() {
+    let home = Home::new();
+    home.0.write("user.yaml", MASKING);
+    let (lines, cwd) = (home.0.path("lines.sh").display().to_string(), home.0.path("project"));
+    let event = format!(
+        "{{\"session_id\": \"s1\", \"transcript_path\": \"/t\", \"cwd\": {cwd:?}, \
+          \"hook_event_name\": \"SessionStart\", \"source\": \"startup\"}}"
+    );
+    for _ in 0..2 {
+        let ran = hooked(&home, "claude-code", &[], &event, &[("CLAUDE_ENV_FILE", &lines)]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(&lines).unwrap().lines().count(), 1);
+    for shell in ["sh", "bash"] {
+        let ran = Command::new(shell)
+            .args(["-c", &format!(". '{lines}'; eval 'cd / && echo MARKED; exit 3'")])
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(3), "{ran:?}");
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), "[SECRET]\n");
+    }
+}
+
+#[test]
+fn codex_commands_are_rewritten_only_when_asked_for_and_judged_as_the_model_wrote_them() {
+    let home = Home::new();
+    home.0.write("user.yaml", MASKING);
+    let cwd = home.0.path("project").display().to_string();
+    let before =
+        tollgate_hosts::canned::shell_call("codex", "s1", &cwd, "echo MARKED; exit 3").unwrap();
+    assert_eq!(hooked(&home, "codex", &[], &before, &[]).expect(0).out, "");
+    let told = hooked(&home, "codex", &["--wrap"], &before, &[]).expect(0).json();
+    let specific = &told["hookSpecificOutput"];
+    assert_eq!(specific["permissionDecision"], "allow");
+    let command = specific["updatedInput"]["command"].as_str().unwrap();
+    let ran = Command::new("bash").args(["-c", command]).output().unwrap();
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(3), b"[SECRET]\n".as_slice()));
+    // The host tells of the end of what it ran; the record is of what the model asked for.
+    let mut after: serde_json::Value = serde_json::from_str(&before).unwrap();
+    after["hook_event_name"] = "PostToolUse".into();
+    after["tool_input"]["command"] = command.into();
+    after["tool_response"] = "[SECRET]\n".into();
+    hooked(&home, "codex", &["--wrap"], &after.to_string(), &[]).expect(0);
+    let outcomes = home.0.records("outcome");
+    assert!(!outcomes.is_empty());
+    for record in outcomes.iter().chain(&home.0.records("decision")) {
+        assert!(!record.to_string().contains("tollgate_exec"), "{record:#}");
+    }
+    assert!(home.run(&["install", "claude-code", "--wrap"]).expect(2).err.contains("--wrap"));
+    home.run(&["install", "codex", "--wrap"]).expect(0);
+    assert!(home.read("home/.codex/hooks.json").contains("--wrap"));
+    assert!(home.run(&["doctor", "codex"]).expect(0).out.contains("[rules-blind]"));
+    home.run(&["install", "codex"]).expect(0);
+    assert!(home.run(&["doctor", "codex"]).expect(0).out.contains("[output-unmasked]"));
+}
