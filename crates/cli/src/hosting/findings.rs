@@ -1,7 +1,7 @@
 //! What the doctor finds, each with a remedy: of the policy and the ledger, and of each host.
 
 use super::doctor::{Case, program_of};
-use super::self_test::{Proof, SESSION};
+use super::self_test::{OWN_SESSIONS, Proof};
 use super::{Known, home};
 use crate::desk::Desk;
 use crate::past;
@@ -419,7 +419,7 @@ fn has_called(desk: &Desk, host: &str, since: Option<Timestamp>) -> bool {
         let text = |key: &str| record.get(key).and_then(Json::as_str);
         let at = text("at").and_then(Timestamp::parse);
         text("host") == Some(host)
-            && text("session").is_some_and(|session| !session.starts_with(SESSION))
+            && text("session").is_some_and(|session| !session.starts_with(OWN_SESSIONS))
             && since.is_none_or(|since| at.is_some_and(|at| at >= since))
     };
     book.newest_first().any(|segment| segment.flatten().any(|entry| is_call(&entry.line.json)))

@@ -13,8 +13,8 @@ use tollgate::GUARD;
 use tollgate_hosts::canned::{refusal, shell_call};
 use tollgate_hosts::settings::TIMEOUT_MS;
 
-/// Sessions of self-tests begin so.
-pub(super) const SESSION: &str = "tollgate-doctor";
+/// Sessions that are no host's begin so.
+pub(super) const OWN_SESSIONS: &str = "tollgate-";
 /// The call that must be refused.
 const CALL: &str = "tollgate pause --for 1h --reason 'the doctor asks whether this is refused'";
 /// Most bytes that are read of an answer.
@@ -41,18 +41,58 @@ pub(super) enum Proof {
     },
 }
 
-/// Runs the command as the host would.
-pub(super) fn prove(known: Known, command: &str, cwd: &Path) -> Proof {
-    match run(known, command, cwd) {
-        Ok(proof) => proof,
-        Err(error) => Proof::Open { what: format!("it cannot be run: {error}") },
+/// What a hook left behind.
+pub(super) struct Asked {
+    pub(super) took: Duration,
+    pub(super) code: Option<i32>,
+    pub(super) out: String,
+    pub(super) err: String,
+    /// Whether it had to be ended.
+    pub(super) overran: bool,
+}
+
+impl Asked {
+    /// The reason, if the host takes this for a refusal.
+    pub(super) fn refusal(&self, known: Known) -> Option<String> {
+        if self.overran {
+            return None;
+        }
+        refusal(known.facts.name, self.code, &self.out, &self.err)
+    }
+
+    /// What it did, in a line.
+    pub(super) fn told(&self) -> String {
+        if self.overran {
+            return format!("no answer in {} s", self.took.as_secs());
+        }
+        told(self.code, &self.out, &self.err)
     }
 }
 
-fn run(known: Known, command: &str, cwd: &Path) -> std::io::Result<Proof> {
-    let session = format!("{SESSION}-{}", std::process::id());
+/// Runs the command as the host would, with the call that must be refused.
+pub(super) fn prove(known: Known, command: &str, cwd: &Path) -> Proof {
+    let session = format!("{OWN_SESSIONS}doctor-{}", std::process::id());
+    let asked = match ask(known, command, cwd, &session, CALL) {
+        Ok(asked) => asked,
+        Err(error) => return Proof::Open { what: format!("it cannot be run: {error}") },
+    };
+    match asked.refusal(known) {
+        Some(reason) if reason.contains(GUARD) => Proof::Refused { took: asked.took, reason },
+        Some(reason) => Proof::Closed { reason },
+        None => Proof::Open { what: asked.told() },
+    }
+}
+
+/// Runs a hook's command as its host would, for a shell call of this session.
+pub(super) fn ask(
+    known: Known,
+    command: &str,
+    cwd: &Path,
+    session: &str,
+    call: &str,
+) -> std::io::Result<Asked> {
     let cwd_text = cwd.display().to_string();
-    let call = shell_call(known.facts.name, &session, &cwd_text, CALL).unwrap_or_default();
+    let call = shell_call(known.facts.name, session, &cwd_text, call).unwrap_or_default();
     let began = Instant::now();
     let mut child = Command::new("sh")
         .args(["-c", command])
@@ -68,24 +108,18 @@ fn run(known: Known, command: &str, cwd: &Path) -> std::io::Result<Proof> {
     let out = reader(child.stdout.take());
     let err = reader(child.stderr.take());
     let limit = Duration::from_millis(TIMEOUT_MS);
-    let status = loop {
+    let (code, overran) = loop {
         if let Some(status) = child.try_wait()? {
-            break status;
+            break (status.code(), false);
         }
         if began.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            return Ok(Proof::Open { what: format!("no answer in {} s", limit.as_secs()) });
+            break (None, true);
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    let took = began.elapsed();
-    let (out, err) = (joined(out), joined(err));
-    Ok(match refusal(known.facts.name, status.code(), &out, &err) {
-        Some(reason) if reason.contains(GUARD) => Proof::Refused { took, reason },
-        Some(reason) => Proof::Closed { reason },
-        None => Proof::Open { what: told(status.code(), &out, &err) },
-    })
+    Ok(Asked { took: began.elapsed(), code, out: joined(out), err: joined(err), overran })
 }
 
 type Reader = std::thread::JoinHandle<String>;
