@@ -10,7 +10,6 @@ mod file;
 mod findings;
 pub(crate) mod install;
 mod self_test;
-pub(crate) mod trying;
 pub(crate) mod uninstall;
 
 use crate::desk::Desk;
