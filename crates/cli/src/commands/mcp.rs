@@ -71,7 +71,7 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         server: Name::from(&*server),
         definitions,
         asking,
-        tell: Arc::new(|line| output::note(line)),
+        tell: Arc::new(output::note),
     });
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

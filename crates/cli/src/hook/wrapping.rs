@@ -68,8 +68,8 @@ impl Calling {
         let Some(Payload::PreTool(call)) = &heard.payload else { return wanted };
         let Some(key) = host.command_of(call) else { return wanted };
         let (mut arguments, skip_prompt) = match &wanted {
-            Wanted::Nothing => (Json::from((*call.arguments).clone()), false),
-            Wanted::Allow => (Json::from((*call.arguments).clone()), true),
+            Wanted::Nothing => ((*call.arguments).clone(), false),
+            Wanted::Allow => ((*call.arguments).clone(), true),
             Wanted::Rewrite { arguments, skip_prompt } => (arguments.clone(), *skip_prompt),
             Wanted::Ask(_)
             | Wanted::Refuse(_)
