@@ -561,10 +561,7 @@ impl Builder {
         if let Some(state) = self.state.or(on_disk.map(|state| Arc::new(state) as Arc<dyn State>)) {
             builder = builder.state(state);
         }
-        builder = builder.scrub(match self.scrub {
-            Some(scrub) => scrub,
-            None => scrub_with(keys.as_deref())?,
-        });
+        builder = builder.scrub(self.scrub.map_or_else(|| scrub_with(keys.as_deref()), Ok)?);
         if let Some(approver) = self.approver {
             builder = builder.approver(approver);
         }
