@@ -20,6 +20,7 @@ mod hostile;
 mod installing;
 mod presets;
 mod redacting;
+mod reviewing;
 mod rig;
 mod scanning;
 mod streams;
