@@ -9,6 +9,7 @@ mod commands;
 mod demo;
 mod desk;
 mod exec;
+mod effects;
 mod exit;
 mod hook;
 mod hosting;
@@ -61,6 +62,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Test(arguments) => commands::test::run(globals, &arguments),
         Command::Explain(arguments) => commands::explain::run(globals, &arguments),
         Command::Allow(arguments) => commands::allow::run(globals, &arguments),
+        Command::Try(arguments) => commands::r#try::run(globals, &arguments),
         Command::Backtest(arguments) => commands::backtest::run(globals, &arguments),
         Command::Install(arguments) => hosting::install::run(globals, &arguments),
         Command::Uninstall(arguments) => hosting::uninstall::run(globals, &arguments),

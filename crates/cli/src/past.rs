@@ -173,7 +173,7 @@ fn record_of(book: &Book, id: &str) -> Result<Option<Json>, Failure> {
     Ok(other)
 }
 
-fn read_event(path: &Path, now: Timestamp) -> Result<Event, Failure> {
+pub(crate) fn read_event(path: &Path, now: Timestamp) -> Result<Event, Failure> {
     let text = read(path, JSON_BYTES_MAX)?;
     Event::read(&text, now).map_err(|error| {
         let name = name(path);

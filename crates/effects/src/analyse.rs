@@ -4,7 +4,7 @@
 //! same effects.
 
 use crate::call::{Call, ShellKind};
-use crate::effect::{Effects, Piece, Reason, Target, Verb};
+use crate::effect::{Effects, Piece, Reason, Verb};
 use crate::limits::{COMMAND_BYTES_MAX, PATCH_BYTES_MAX};
 use crate::mark;
 use crate::patch::{self, Change};
@@ -107,8 +107,8 @@ impl Run<'_> {
             Call::Task { agent } => {
                 let name = agent.as_deref().unwrap_or("task");
                 self.whole_piece(name);
-                let target = Target::Agent { name: name.into(), unguarded: false };
-                self.out.add(Verb::Runs, target, &self.piece);
+                // The host gates its own sub-agents, unlike an agent that is started as a program.
+                self.program("sub-agent", name);
             }
             Call::Patch { patch, cwd } => self.call_patch(patch, cwd.as_deref()),
         }

@@ -65,6 +65,14 @@ impl PathGlob {
             && !self.steps.iter().any(|step| matches!(step, Step::Dirs))
     }
 
+    /// How many components it names that begin with a dot.
+    pub(crate) fn hidden_components(&self) -> usize {
+        let dot = |steps: &[Step]| matches!(steps, [Step::Char('.'), ..]);
+        let after =
+            |pair: &[Step]| matches!(pair, [Step::Char('/') | Step::DirsRest, Step::Char('.')]);
+        usize::from(dot(&self.steps)) + self.steps.windows(2).filter(|p| after(p)).count()
+    }
+
     /// Whether `path` satisfies the glob.
     pub fn matches(&self, path: &str) -> bool {
         let path: Vec<Step> = path.chars().map(Step::Char).collect();

@@ -23,6 +23,7 @@ mod path;
 mod program;
 mod run;
 mod shell;
+mod things;
 mod windows;
 
 pub use analyse::{effects, shell_effects};
@@ -34,3 +35,4 @@ pub use guard::{Protected, Touch};
 pub use path::{Cover, PathTarget, Within};
 pub use program::table::{Programs, TableError};
 pub use run::Context;
+pub use things::things;

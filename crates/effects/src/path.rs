@@ -11,12 +11,20 @@ use crate::glob::PathGlob;
 use crate::limits::{LINKS_MAX, PATH_BYTES_MAX};
 use crate::mark;
 
+/// Stands for any character where a wildcard stands.
+const SAMPLE: char = '\u{1}';
+
+/// The front of paths in a container.
+pub(crate) const ELSEWHERE: &str = "container:";
+
 /// A path that a call acts on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PathTarget {
     marked: Box<str>,
     resolved: Option<Box<str>>,
     tree: bool,
+    /// There is no folder yet, so nothing below it is overwritten.
+    fresh: bool,
 }
 
 /// Whether a glob speaks of a target.
@@ -97,7 +105,12 @@ const DERIVED: &[&str] = &[
 impl PathTarget {
     pub(crate) fn new(marked: String, resolved: Option<String>, tree: bool) -> Self {
         let resolved = resolved.filter(|r| **r != *marked).map(Into::into);
-        Self { marked: marked.into(), resolved, tree }
+        Self { marked: marked.into(), resolved, tree, fresh: false }
+    }
+
+    pub(crate) fn fresh(mut self, fresh: bool) -> Self {
+        self.fresh = fresh;
+        self
     }
 
     /// The path as the text says it, for people: marks are shown as `*`, `**`, `<unknown>`.
@@ -130,6 +143,37 @@ impl PathTarget {
         mark::has_void(&self.marked)
     }
 
+    /// Whether the path lies on another machine: in a container.
+    pub fn is_elsewhere(&self) -> bool {
+        self.marked.starts_with(ELSEWHERE)
+    }
+
+    /// Whether the text names nothing in particular here: the last component begins with a wildcard,
+    /// or the path is any below a folder.
+    pub fn is_wide(&self) -> bool {
+        let last = self.marked.rsplit('/').next().unwrap_or_default();
+        last.starts_with(mark::is_mark) || self.marked.contains([mark::DEEP, mark::BELOW])
+    }
+
+    /// Whether a part of the name is only known when it runs (`mktemp`, `$(date)`).
+    pub fn is_computed(&self) -> bool {
+        let last = self.marked.rsplit('/').next().unwrap_or_default();
+        last.contains(mark::WORD) || mark::has_void(last)
+    }
+
+    /// Whether the text says nothing at all about the name: a list of files that a program prints.
+    pub fn is_anything(&self) -> bool {
+        let last = self.marked.rsplit('/').next().unwrap_or_default();
+        !last.is_empty() && last.chars().all(|c| matches!(c, mark::WORD | mark::DEEP | mark::BELOW))
+    }
+
+    /// Whether it is only by a wildcard that goes through all folders that the path meets `glob`, which
+    /// names a hidden one (`find . -name '*.json'` and `**/.tool/*.json`).
+    pub fn is_by_chance(&self, glob: &PathGlob) -> bool {
+        self.marked.contains([mark::DEEP, mark::BELOW, mark::WORD])
+            && glob.hidden_components() > self.marked.matches("/.").count()
+    }
+
     /// Whether the path is a single literal one, without globs or unknown parts.
     pub fn is_literal(&self) -> bool {
         !mark::has_mark(&self.marked)
@@ -156,12 +200,33 @@ impl PathTarget {
                     continue;
                 }
                 let name = form.rsplit('/').next().unwrap_or_default();
-                if glob.is_anchored() || !DERIVED.contains(&name) {
+                if glob.is_anchored() || !(self.fresh || DERIVED.contains(&name)) {
                     return Cover::Below;
                 }
             }
         }
         Cover::No
+    }
+
+    /// Whether `glob` speaks of all that the path may stand for: `*.lock` of `a*.lock`, not of `a*`.
+    pub fn is_surely(&self, glob: &PathGlob) -> bool {
+        // A character that no glob names, alone and with a folder before it, stands for what is open.
+        let sample = |text: &str, deep: &str| -> String {
+            let mut out = String::with_capacity(text.len());
+            for c in text.chars() {
+                match c {
+                    mark::DEEP | mark::BELOW => out.push_str(deep),
+                    c if mark::is_mark(c) => out.push(SAMPLE),
+                    c => out.push(c),
+                }
+            }
+            out
+        };
+        let is = |text: &str| {
+            let (shallow, deep) = (SAMPLE.to_string(), format!("{SAMPLE}/{SAMPLE}"));
+            glob.matches(&sample(text, &shallow)) && glob.matches(&sample(text, &deep))
+        };
+        !mark::has_void(&self.marked) && is(&self.marked) && self.resolved.as_deref().is_none_or(is)
     }
 
     /// Like [`PathTarget::cover`] for a test of whole paths instead of a glob; only literal forms are
@@ -170,8 +235,18 @@ impl PathTarget {
         (self.is_literal() && test(&self.marked)) || self.resolved.as_deref().is_some_and(test)
     }
 
-    /// Whether the target lies in `folder`, an absolute normalised path.
+    /// Whether the target lies in `folder`, an absolute normalised path. Everything in the folder
+    /// (`*`) counts as the folder itself.
     pub fn within(&self, folder: &str) -> Within {
+        let all = self.marked.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+        let is_all = match all.and_then(|rest| rest.strip_suffix(mark::is_mark)) {
+            Some("") if self.marked.ends_with(mark::ANY) => true,
+            Some("") => self.tree && self.marked.ends_with([mark::DEEP, mark::BELOW]),
+            Some(_) | None => false,
+        };
+        if is_all && self.resolved.is_none() {
+            return Within::Root;
+        }
         let lexical = within(&self.marked, folder);
         match self.resolved.as_deref().map(|path| within(path, folder)) {
             None => lexical,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::effect::{Effects, Piece, Reason, Target, Verb};
-use crate::files::FileSystem;
+use crate::files::{Entry, FileSystem};
 use crate::limits::{
     EXPANDED_BYTES_MAX, FLOW_BYTES_MAX, LINKS_MAX, LOOKUPS_MAX, PARSED_BYTES_MAX, RUN_DEPTH_MAX,
     SCRIPT_BYTES_MAX, SCRIPTS_MAX, STEPS_MAX,
@@ -18,6 +18,7 @@ use crate::path::{self, PathTarget};
 use crate::program::table::Programs;
 use crate::shell::expand::Choice;
 use crate::shell::scope::Scope;
+use crate::things;
 
 /// Where a call runs, and what may be asked about the place.
 #[derive(Clone, Copy)]
@@ -162,6 +163,7 @@ impl<'e> Run<'e> {
     }
 
     pub(crate) fn thing(&mut self, verb: Verb, thing: &str) {
+        debug_assert!(things::is_thing(verb, thing), "{verb} {thing}");
         self.out.add(verb, Target::Thing(thing.into()), &self.piece);
     }
 
@@ -241,8 +243,19 @@ impl<'e> Run<'e> {
             }
         }
         let resolved = self.resolved(&absolute);
-        let target = PathTarget::new(absolute, resolved, tree);
+        let fresh = tree && verb == Verb::Writes && self.is_fresh(&absolute, resolved.as_deref());
+        let target = PathTarget::new(absolute, resolved, tree).fresh(fresh);
         self.out.add(verb, Target::Path(target), &self.piece);
+    }
+
+    /// Whether it is known that there is no folder at a path.
+    fn is_fresh(&mut self, absolute: &str, resolved: Option<&str>) -> bool {
+        let path = resolved.unwrap_or(absolute);
+        if !self.ctx.files.is_present() || mark::has_mark(path) || self.lookups == 0 {
+            return false;
+        }
+        self.lookups -= 1;
+        self.ctx.files.look(path) != Entry::Folder
     }
 
     /// Where links lead; for a path with marks, where its known folder leads.

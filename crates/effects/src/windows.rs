@@ -142,6 +142,20 @@ pub(crate) const HARMLESS: &[&str] = &[
     "attrib",
 ];
 
+/// The language of a command of Windows that no other system has, by its name.
+pub(crate) fn language(name: &str) -> Option<Lang> {
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let verb_noun = name.split_once('-').is_some_and(|(verb, noun)| {
+        let is_capital = |text: &str| text.starts_with(|c: char| c.is_ascii_uppercase());
+        let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
+        is_capital(verb) && is_capital(noun) && is_word(verb) && is_word(noun)
+    });
+    if verb_noun {
+        return Some(Lang::Powershell);
+    }
+    known::is_command(name).then_some(Lang::Cmd)
+}
+
 impl Run<'_> {
     pub(crate) fn windows_text(&mut self, scope: &Scope, lang: Lang, text: &str) {
         if text.len() > COMMAND_BYTES_MAX {

@@ -14,7 +14,7 @@ use tollgate_effects::Protected;
 use tollgate_gate::{
     EventKind, Hook, Matcher, Opinion, Refusal, Roles, Subject, Test, TestError, Vote, inline,
 };
-use tollgate_policy::compile::paths::PathGlobs;
+use tollgate_policy::compile::paths::{PathGlobs, literal};
 use tollgate_policy::{AnalysedEffects, LayerStatus, ToolFacts};
 
 /// The hook's name.
@@ -105,18 +105,6 @@ pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Option<Hook> 
         .matching(Matcher::Test(Arc::new(guard)))
         .with_priority(i32::MIN);
     Some(hook.guarding())
-}
-
-/// A glob that matches just this path.
-fn literal(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 impl Test for Guard {

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use tollgate_effects::{Entry, FileSystem};
-use tollgate_gate::Timestamp;
+use tollgate_effects::{Entry, FileSystem, Row};
+use tollgate_gate::{Session, Timestamp, ToolCall};
 use tollgate_policy::detection::{MaskKeys, Sources};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore};
 
@@ -37,6 +37,12 @@ pub(crate) fn sources(state: Option<&Path>) -> Sources {
 
 fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {
     Arc::new(analysed(facts))
+}
+
+/// What a call would do, for people: each effect with the piece of text that it comes from. So the
+/// hooks of a policy that declares this about tools see it.
+pub fn effects_of(facts: &ToolFacts, call: &ToolCall, session: &Session) -> Vec<Row> {
+    analysed(facts).rows(call, session)
 }
 
 /// The source of effects that reads commands.

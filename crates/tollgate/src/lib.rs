@@ -23,11 +23,14 @@ mod open;
 pub use error::{OpenError, ReloadError};
 pub use guard::GUARD;
 pub use open::{Builder, Tollgate};
+pub use knowledge::effects_of;
+pub use open::{Builder, OpenError, ReloadError, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};
 pub use watch::{Reloaded, Watch};
 
 pub use tollgate_detect as detect;
+pub use tollgate_effects::Row;
 pub use tollgate_gate as gate;
 pub use tollgate_policy as policy;
 pub use tollgate_store as store;

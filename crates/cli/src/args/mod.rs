@@ -28,7 +28,8 @@ pub(crate) use policy::{
     SchemaName, TrustArguments,
 };
 pub(crate) use replay::{
-    AllowArguments, BacktestArguments, ExplainArguments, TestArguments, TestFormat, Which,
+    AllowArguments, BacktestArguments, ExplainArguments, TestArguments, TestFormat, TryArguments,
+    Which,
 };
 pub(crate) use review::{ListItems, MarkArguments, ReviewArguments, ReviewCommand};
 pub(crate) use switch::{Format, HooksArguments, HooksCommand, PauseArguments, StatusArguments};
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     Test(TestArguments),
     /// Say why an event is decided as it is: every hook, what kept it from matching, what it said
     Explain(ExplainArguments),
+    /// Say what a command would do, and what the policy says about it; nothing is run
+    Try(TryArguments),
     /// Write the narrowest exception the language has for a refused call, after showing and asking
     Allow(AllowArguments),
     /// Replay captured events through a new policy and say what would change

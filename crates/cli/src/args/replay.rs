@@ -1,7 +1,7 @@
 //! Arguments of the commands that put events through a policy: test, explain, allow, backtest.
 
 use super::switch::{Format, duration};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -99,6 +99,61 @@ pub(crate) struct ExplainArguments {
     /// The ledger's folder (default: where the policy keeps it)
     #[arg(long, value_name = "DIR")]
     pub(crate) ledger: Option<PathBuf>,
+
+    /// Show first what the call would do, with the piece of text that each effect comes from
+    #[arg(long)]
+    pub(crate) effects: bool,
+
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is run, recorded or counted. What is seen in the command stands in a table: each effect with the
+piece of text that it comes from. Then the policies that are in force here decide about it, as if an
+agent at work in this folder had asked; with --policy only the named files count.
+
+In place of a command: --call takes the canonical reading of a call ({\"kind\": \"read\", \"path\": \"x\"}; kinds
+are shell, read, write, edit, delete, fetch, search, mcp, task, patch), --tool a tool's name with --args, and
+--event a whole event.
+
+Exit codes:
+  0  it goes through
+  1  it is refused, or a person is asked
+  2  the command line or a policy is wrong
+
+Examples:
+  tollgate try 'rm -rf ~'
+  tollgate try 'make clean' --cwd ~/src/app
+  tollgate try --call '{\"kind\": \"read\", \"path\": \".env\"}'
+  tollgate try --tool transfer --args '{\"amount\": 5000}' --policy new.yaml")]
+#[command(group(ArgGroup::new("what").required(true).multiple(false)))]
+pub(crate) struct TryArguments {
+    /// The command, as one text
+    #[arg(value_name = "COMMAND", group = "what")]
+    pub(crate) command: Option<String>,
+
+    /// The canonical reading of a call, as JSON
+    #[arg(long, value_name = "JSON", group = "what")]
+    pub(crate) call: Option<String>,
+
+    /// A tool's name
+    #[arg(long, value_name = "NAME", group = "what")]
+    pub(crate) tool: Option<String>,
+
+    /// The event in this file, as `tollgate schema event` describes it; - is standard input
+    #[arg(long, value_name = "FILE", group = "what")]
+    pub(crate) event: Option<PathBuf>,
+
+    /// The tool's arguments, as JSON
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    pub(crate) args: Option<String>,
+
+    /// The folder that the call is made in (default: this one)
+    #[arg(long, value_name = "DIR", conflicts_with = "event")]
+    pub(crate) cwd: Option<PathBuf>,
 
     /// How the answer is written
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{answer, told};
 use serde_json::json;
 use std::io::{BufRead, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::text::shown_block;
@@ -18,7 +19,7 @@ use tollgate::gate::{
     Soon,
 };
 use tollgate::policy::{Layer, LayerKind};
-use tollgate::{OpenError, ReloadError, Reloaded, Tollgate};
+use tollgate::{Builder, OpenError, ReloadError, Reloaded, Tollgate};
 
 const EVENT_REMEDY: &str = "`tollgate schema event` says what an event looks like";
 const POLICY_REMEDY: &str = "name one with --policy FILE, or write one with `tollgate init`";
@@ -73,6 +74,30 @@ fn tell(heard: Result<(Reloaded, Name), ReloadError>) {
     }
 }
 
+/// A gate that decides as `decide` does in this folder, and keeps nothing.
+pub(crate) fn quiet_gate(globals: &Globals, folder: &Path) -> Result<Tollgate, OpenError> {
+    let builder = builder(globals, folder)?.ledger(Arc::new(NoLedger));
+    builder.state(Arc::new(MemoryState::new())).open()
+}
+
+/// The policies that count: the named files and nothing else, or what is in force in this folder.
+fn builder(globals: &Globals, folder: &Path) -> Result<Builder, OpenError> {
+    if !globals.policy.is_empty() {
+        let named = |path: &PathBuf| Layer::named(LayerKind::User, path);
+        let layers = globals.policy.iter().map(named).collect();
+        let builder = Tollgate::builder().policy_layers(layers);
+        return Ok(match &globals.state {
+            Some(state) => builder.state_folder(state),
+            None => builder,
+        });
+    }
+    let mut places = tollgate::Places::of_user(folder)?;
+    if let Some(state) = &globals.state {
+        places = places.with_state(state);
+    }
+    Ok(Tollgate::builder().places(places))
+}
+
 /// A gate, and the clock where it is set by hand.
 struct Opened {
     tollgate: Arc<Tollgate>,
@@ -81,20 +106,7 @@ struct Opened {
 
 fn open(globals: &Globals, arguments: &DecideArguments) -> Result<Opened, OpenError> {
     let by_hand = arguments.now.map(|now| Arc::new(ManualClock::new(now)));
-    let mut builder = Tollgate::builder();
-    if globals.policy.is_empty() {
-        let mut places = tollgate::Places::of_user(std::path::Path::new("."))?;
-        if let Some(state) = &globals.state {
-            places = places.with_state(state);
-        }
-        builder = builder.places(places);
-    } else {
-        let named = |path: &std::path::PathBuf| Layer::named(LayerKind::User, path);
-        builder = builder.policy_layers(globals.policy.iter().map(named).collect());
-        if let Some(state) = &globals.state {
-            builder = builder.state_folder(state);
-        }
-    }
+    let mut builder = builder(globals, Path::new("."))?;
     builder = match &arguments.ledger {
         Some(folder) => builder.ledger_folder(folder),
         None => builder.ledger(Arc::new(NoLedger)),

@@ -2,6 +2,7 @@
 
 use crate::args::{ExplainArguments, Format, Globals};
 use crate::desk::{Desk, LINE_CHARS_MAX, run as block_on};
+use crate::effects;
 use crate::exit::{Exit, Failure};
 use crate::output::answer;
 use crate::past::{self, Last};
@@ -15,6 +16,7 @@ pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exi
     let ledger = arguments.ledger.as_deref();
     let past = past::find(&desk, &loaded, &arguments.which, ledger, Last::Decided)?;
     let at = past.event.at;
+    let rows = arguments.effects.then(|| effects::rows(&loaded.settings.tools, &past.event));
     let explanation = block_on(explain(&loaded, past.event.clone(), at))?;
     let mut explanation = explanation.map_err(Failure::internal)?;
     explanation.notes.extend(past.notes(&loaded, explanation.verdict));
@@ -23,13 +25,16 @@ pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exi
     }
     match arguments.format {
         Format::Text => {
-            answer(&format!("{}{}", past.headline(), explanation.text()))?;
+            let table = rows.map(|rows| format!("{}\n", effects::table(&rows)));
+            let table = table.unwrap_or_default();
+            answer(&format!("{}{table}{}", past.headline(), explanation.text()))?;
         }
         Format::Json => {
             let mut out = json!({ "version": 1, "record": past.origin() });
             let whole = serde_json::to_value(&explanation).map_err(Failure::internal)?;
             if let (Some(out), Value::Object(whole)) = (out.as_object_mut(), whole) {
                 out.extend(whole);
+                out.extend(rows.map(|rows| ("effects".to_owned(), json!(rows))));
             }
             answer(&format!("{out:#}\n"))?;
         }

@@ -17,3 +17,4 @@ pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod test;
 pub(crate) mod trust;
+pub(crate) mod r#try;

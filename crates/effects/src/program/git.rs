@@ -9,6 +9,10 @@ use crate::program::invoke::Running;
 use crate::run::Run;
 use crate::shell::scope::Scope;
 
+/// The front of the thing that a rewritten branch is, before its name.
+pub(crate) const HISTORY_OF: &str = "history:";
+
+/// Branches that more than one person builds on, by their usual names.
 const SHARED: &[&str] = &[
     "main",
     "master",
@@ -50,7 +54,8 @@ impl Run<'_> {
                 self.unknown(Verb::Does, Reason::GitConfig);
             }
         }
-        None
+        let names = running.args.sub == "diff" && running.args.has("--name-only");
+        names.then(|| mark::BELOW.to_string())
     }
 
     /// A setting that makes git run something, or go somewhere else.
@@ -202,6 +207,11 @@ impl Run<'_> {
         } else if args.has("--force-with-lease") && shared {
             self.thing(Verb::Destroys, "shared-history");
         }
+        if args.has("--force") || args.has("--force-with-lease") || plus || deletes {
+            for name in refs.iter().map(short).filter(|name| !mark::has_mark(name)) {
+                self.thing(Verb::Destroys, &format!("{HISTORY_OF}{name}"));
+            }
+        }
         if deletes {
             self.thing(Verb::Destroys, if shared { "shared-history" } else { "remote-branch" });
         }
@@ -217,6 +227,13 @@ impl Run<'_> {
     ) -> Option<String> {
         self.git(scope, running);
         let args = running.args;
+        if args.sub == "restore" {
+            // Only what is staged: the files stay as they are.
+            if !args.has("--staged") || args.has("--worktree") {
+                self.thing(Verb::Destroys, "work");
+            }
+            return None;
+        }
         let after = running.argv.iter().skip_while(|word| *word != "--").nth(1);
         let dot = args.positionals.iter().any(|word| word == "." || word == "./" || word == ":/");
         let creates = args.has("-b") || args.has("-B") || args.has("--orphan") || args.has("-c");

@@ -3,6 +3,7 @@
 //! Refused: treating an unknown program as harmless. It is an effect that says so ([`Verb::Does`]).
 
 use crate::effect::{Reason, Target, Verb};
+use crate::limits::PIECE_BYTES_MAX;
 use crate::mark;
 use crate::path;
 use crate::program::arguments::{self, Arguments};
@@ -10,6 +11,7 @@ use crate::program::code::language_of;
 use crate::program::table::{Act, Handler, Lang, Out, Program, Record, Role};
 use crate::run::Run;
 use crate::shell::scope::Scope;
+use crate::windows;
 
 /// One running of a program, as handlers see it.
 pub(crate) struct Running<'r, 'p> {
@@ -91,8 +93,21 @@ impl Run<'_> {
             Some((known, program)) => self.known(scope, &known, program, &argv, stdin),
             // A whole text as one word: what a wrapper was given in quotes.
             None if name.contains(' ') => self.run_text(scope, &argv.join(" "), stdin),
+            None if windows::language(&base).is_some() => {
+                // As it was written: the shell's own reading takes backslashes away.
+                let whole = self.piece.text.len() < PIECE_BYTES_MAX;
+                let text = if whole { self.piece.text.to_string() } else { argv.join(" ") };
+                let lang = windows::language(&base).unwrap_or(Lang::Cmd);
+                self.windows_text(scope, lang, &text);
+                mark::VOID.to_string()
+            }
             None => {
                 self.program(&base, "");
+                let windows_file = [".exe", ".bat", ".cmd"].iter().any(|end| base.ends_with(end));
+                if windows_file && !absolute && self.local_program(scope, &name, &argv, stdin, true)
+                {
+                    return mark::VOID.to_string();
+                }
                 if !absolute {
                     self.unknown(Verb::Does, Reason::Program);
                 }

@@ -368,13 +368,21 @@ impl Programs {
         self.entries.is_empty()
     }
 
-    /// Reads every built-in line.
+    /// Reads every built-in line and counts them.
     ///
     /// # Errors
     /// [`TableError`] for the first line that is not understood.
     pub fn check_built_in() -> Result<usize, TableError> {
+        Self::check(BUILT_IN)
+    }
+
+    /// Reads lines in the format of the table and counts them; comments and blanks do not count.
+    ///
+    /// # Errors
+    /// [`TableError`] for the first line that is not understood.
+    pub fn check(text: &str) -> Result<usize, TableError> {
         let mut count = 0;
-        for (number, line) in logical_lines(BUILT_IN) {
+        for (number, line) in logical_lines(text) {
             check(number, line)?;
             count += 1;
         }

@@ -4,6 +4,7 @@
 
 use crate::effect::Verb;
 use crate::program::table::{Act, Handler, Lang, Out, Role};
+use crate::things;
 
 pub(crate) fn role(word: &str) -> Option<Role> {
     if let Some((word, name)) = word.split_once('=') {
@@ -87,7 +88,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         return Some(if is_path {
             Act::Path(verb, thing.into())
         } else {
-            Act::Thing(verb, thing.into())
+            Act::Thing(verb, things::is_thing(verb, thing).then(|| thing.into())?)
         });
     }
     Some(match word {

@@ -9,7 +9,7 @@ use crate::effect::{Effects, Target, Verb};
 use crate::limits::VALUES_MAX;
 use crate::mark;
 use crate::net;
-use crate::path::{self, PathTarget};
+use crate::path::{self, ELSEWHERE, PathTarget};
 use crate::program::invoke::Running;
 use crate::program::table::Lang;
 use crate::run::Run;
@@ -242,7 +242,14 @@ impl Run<'_> {
                     if let Some((host, _)) = all_mounted {
                         self.path(scope, effect.verb, host, true);
                     }
-                    let path = format!("container:{text}");
+                    // What lies at the top of a container is most of it.
+                    let is_shallow = !text.trim_matches('/').contains('/');
+                    let is_much = target.is_tree() || !target.is_literal();
+                    if effect.verb == Verb::Deletes && is_shallow && is_much {
+                        let thing = Target::Thing("container".into());
+                        self.out.add(Verb::Destroys, thing, &effect.piece);
+                    }
+                    let path = format!("{ELSEWHERE}{text}");
                     let target = Target::Path(PathTarget::new(path, None, target.is_tree()));
                     self.out.add(effect.verb, target, &effect.piece);
                 }

@@ -12,6 +12,21 @@ use crate::program::table::Lang;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var, general};
 
+/// What shells run at every start, and what the set-up of common tools adds to it, below the home folder.
+const LOGIN_FILES: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    ".zprofile",
+    ".zshenv",
+    ".cargo/env",
+    ".nvm/nvm.sh",
+    ".sdkman/bin/sdkman-init.sh",
+    ".asdf/asdf.sh",
+    ".rvm/scripts/rvm",
+];
+
 impl Run<'_> {
     /// Runs a builtin; `None` if `argv` is none.
     pub(crate) fn builtin(
@@ -176,6 +191,10 @@ impl Run<'_> {
             return self.run_text(scope, stdin, "");
         }
         self.path(scope, Verb::Reads, file, false);
+        if self.is_login_file(scope, file) {
+            self.unknown(Verb::Does, Reason::SetUpText);
+            return String::new();
+        }
         match self.content(scope, file) {
             Some(text) => {
                 let outer = scope.args.clone();
@@ -191,6 +210,13 @@ impl Run<'_> {
                 mark::VOID.to_string()
             }
         }
+    }
+
+    /// Whether a file is one that the user's shell runs at every start anyway, as the user left it.
+    fn is_login_file(&self, scope: &Scope, file: &str) -> bool {
+        let Some(path) = path::normalise(&scope.cwd, file) else { return false };
+        let Some(name) = path.strip_prefix(&format!("{}/", self.home())) else { return false };
+        LOGIN_FILES.contains(&name) && !self.written.contains_key(&path)
     }
 
     /// `read`, `mapfile`: variables take what flows in.

@@ -48,6 +48,37 @@ impl Command<'_> {
     }
 }
 
+/// Commands of `cmd` that are handled by name.
+const COMMANDS: &[&str] = &[
+    "del",
+    "erase",
+    "rd",
+    "copy",
+    "xcopy",
+    "robocopy",
+    "move",
+    "ren",
+    "md",
+    "certutil",
+    "bitsadmin",
+    "mshta",
+    "regsvr32",
+    "rundll32",
+    "cscript",
+    "wscript",
+    "taskkill",
+    "runas",
+];
+
+/// Whether a name is one of a command of Windows.
+pub(super) fn is_command(name: &str) -> bool {
+    COMMANDS.contains(&name)
+        || SYSTEM.lines().filter(|entry| !entry.starts_with('#')).any(|entry| {
+            let names = entry.split(" : ").next().unwrap_or_default();
+            names.split(' ').any(|known| known == name)
+        })
+}
+
 impl Run<'_> {
     /// Runs one command; whether it prints text from the network.
     pub(crate) fn windows_known(&mut self, scope: &mut Scope, command: &Command<'_>) -> bool {
@@ -165,6 +196,7 @@ impl Run<'_> {
             self.host(url);
         }
         if let Some(file) = command.named("infile") {
+            self.windows_path(scope, Verb::Reads, &file, false);
             self.windows_path(scope, Verb::Sends, &file, false);
         } else if command.named("body").is_some() {
             self.thing(Verb::Sends, "data");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tollgate_effects::{Reason, Verb, shell_effects};
 
-use crate::policy::{ROOT, context};
+use crate::place::{ROOT, context};
 
 /// A small generator, so that a failure is the same every time.
 struct Dice(u64);

@@ -4,7 +4,7 @@ use brush_parser::ast;
 use tollgate_effects::{Reason, Target, Verb, shell_effects};
 
 use crate::corpora::{hostile, ordinary};
-use crate::policy::context;
+use crate::place::context;
 
 fn parsed(text: &str) -> Option<ast::Program> {
     let options = brush_parser::ParserOptions::default();

@@ -2,7 +2,7 @@
 
 use tollgate_effects::{Call, Effects, Target, Verb, effects};
 
-use crate::policy::context;
+use crate::place::context;
 
 #[expect(clippy::panic, reason = "a test whose call does not parse has failed")]
 fn of(json: &str) -> Effects {
@@ -138,11 +138,8 @@ fn an_mcp_tool_is_unknown_but_for_its_paths_hosts_and_commands() {
 }
 
 #[test]
-fn a_task_runs_an_agent() {
-    let effects = of(r#"{"kind":"task","agent":"reviewer"}"#);
-    assert!(
-        effects.any(Verb::Runs, |target| matches!(target, Target::Agent { unguarded: false, .. }))
-    );
+fn a_task_runs_a_sub_agent_of_the_host() {
+    assert_eq!(lines(&of(r#"{"kind":"task","agent":"reviewer"}"#)), ["runs sub-agent reviewer"]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
-//! The corpora: ordinary commands of many trades, and hostile ones in many disguises.
+//! The corpora: ordinary commands of many trades, and hostile ones in many disguises. What the preset for
+//! coding says of them is tested where presets are known, in `tollgate-policy`.
 //!
-//! `⏎` stands for a line end. Lines that begin with `#` are headings.
-
-use crate::policy::{Answer, answer};
+//! `⏎` stands for a line end. Lines that begin with `# ` are headings.
 
 fn commands(text: &str) -> Vec<String> {
     text.lines()
@@ -17,46 +16,4 @@ pub(crate) fn ordinary() -> Vec<String> {
 
 pub(crate) fn hostile() -> Vec<String> {
     commands(include_str!("../corpus/hostile.txt"))
-}
-
-#[test]
-fn ordinary_work_passes_without_a_word() {
-    let commands = ordinary();
-    let mut asked = Vec::new();
-    let mut refused = Vec::new();
-    for command in &commands {
-        let (verdict, why) = answer(command);
-        match verdict {
-            Answer::Pass => {}
-            Answer::Ask => asked.push(format!("{command}\n      {}", why.join("\n      "))),
-            Answer::Refuse => refused.push(format!("{command}\n      {}", why.join("\n      "))),
-        }
-    }
-    println!("{} ordinary, {} asked, {} refused", commands.len(), asked.len(), refused.len());
-    assert!(commands.len() >= 600, "only {} commands", commands.len());
-    assert!(refused.is_empty(), "refused:\n  {}", refused.join("\n  "));
-    assert!(
-        asked.len() * 100 <= commands.len(),
-        "asked {}:\n  {}",
-        asked.len(),
-        asked.join("\n  ")
-    );
-}
-
-#[test]
-fn nothing_hostile_passes_silently() {
-    let commands = hostile();
-    let mut passed = Vec::new();
-    let mut asked = 0;
-    for command in &commands {
-        match answer(command).0 {
-            Answer::Pass => passed.push(command.clone()),
-            Answer::Ask => asked += 1,
-            Answer::Refuse => {}
-        }
-    }
-    let refused = commands.len() - asked - passed.len();
-    println!("{} hostile, {asked} asked, {refused} refused", commands.len());
-    assert!(commands.len() >= 600, "only {} commands", commands.len());
-    assert!(passed.is_empty(), "{} let through:\n  {}", passed.len(), passed.join("\n  "));
 }

@@ -6,7 +6,7 @@ use tollgate_effects::{
     Context, Cover, Effects, Entry, FileSystem, PathGlob, Reason, Verb, Within, shell_effects,
 };
 
-use crate::policy::{ROOT, context};
+use crate::place::{ROOT, context};
 
 #[derive(Default)]
 struct Memory(HashMap<String, Entry>, HashMap<String, String>);

@@ -5,7 +5,7 @@ use tollgate_effects::{
     Verb, Within, limits, shell_effects,
 };
 
-use crate::policy::{HOME, ROOT, context};
+use crate::place::{HOME, ROOT, context};
 
 fn seen(command: &str) -> Effects {
     shell_effects(command, &context())

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_effects::shell_effects;
 
-use crate::policy::context;
+use crate::place::context;
 
 /// Fronts, repeated middles and backs that are hard for parsers that go back.
 const SHAPES: &[&str] = &[

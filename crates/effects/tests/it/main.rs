@@ -7,5 +7,5 @@ mod corpora;
 mod files;
 mod laws;
 mod linear;
-mod policy;
+mod place;
 mod wrappers;

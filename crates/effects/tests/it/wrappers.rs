@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use tollgate_effects::{Effects, shell_effects};
 
-use crate::policy::context;
+use crate::place::context;
 
 fn facts(effects: &Effects) -> BTreeSet<String> {
     effects.iter().map(|effect| format!("{} {}", effect.verb, effect.target)).collect()

@@ -8,13 +8,13 @@ use super::effects::{
     CallEffects, DeclaredEffects, EffectSource, Folder, Question, Tally, ToolFacts, Verb,
 };
 use super::paths;
+use super::rooted::Rooted;
 use std::sync::Arc;
 use tollgate_effects as seen;
 use tollgate_effects::{
-    Call, Context, Cover, Effects, FileSystem, PathGlob, Programs, Protected, Target, Touch, Within,
+    Call, Context, Cover, Effects, FileSystem, Programs, Protected, Row, Target, Touch, Within,
 };
-use tollgate_gate::glob::expand_braces;
-use tollgate_gate::{Json, Patterns, Session, ToolCall};
+use tollgate_gate::{Json, Session, ToolCall};
 
 /// The source that reads commands.
 pub struct AnalysedEffects {
@@ -22,6 +22,10 @@ pub struct AnalysedEffects {
     facts: ToolFacts,
     /// What is declared of the other arguments.
     declared: DeclaredEffects,
+    /// The program table where the policy adds to it.
+    programs: Option<Programs>,
+    /// The same with a project's lines.
+    project_programs: Option<Programs>,
     files: Arc<dyn FileSystem + Send + Sync>,
     home: Option<String>,
 }
@@ -39,7 +43,14 @@ impl AnalysedEffects {
             arguments.retain(|(verb, _)| *verb != Verb::Runs);
         }
         let declared = DeclaredEffects::new(others);
-        AnalysedEffects { facts: facts.clone(), declared, files, home }
+        let own = facts.programs.join("\n");
+        let all = format!("{own}\n{}", facts.project_programs.join("\n"));
+        // What is no line of the table was reported where it stands.
+        let table = |lines: &str| Programs::with(lines).ok();
+        let programs = if facts.programs.is_empty() { None } else { table(&own) };
+        let of_project = if facts.project_programs.is_empty() { None } else { table(&all) };
+        let facts = facts.clone();
+        AnalysedEffects { facts, declared, programs, project_programs: of_project, files, home }
     }
 
     /// By what this call would change or run something protected, in words; `None` when it would not,
@@ -56,8 +67,7 @@ impl AnalysedEffects {
             return None;
         }
         let (calls, _) = self.calls(call);
-        let place = Place::of(session);
-        for seen in calls.iter().map(|call| seen::effects(call, &self.context(&place))) {
+        for seen in self.look_at(&calls, &Place::of(session)) {
             let touch = seen.touches(protected).next().map(|touch| match touch {
                 Touch::Path(effect) => format!("{} {}", effect.verb.as_str(), effect.target),
                 Touch::Command(effect) | Touch::Stops(effect) => format!("runs {}", effect.target),
@@ -75,13 +85,57 @@ impl AnalysedEffects {
             .map(|verb| format!("{} it", verb.name()))
     }
 
-    fn context<'c>(&'c self, place: &'c Place) -> Context<'c> {
+    /// What this call would do, as far as it is seen: one set for each command or canonical call in it.
+    pub fn seen(&self, call: &ToolCall, session: &Session) -> Vec<Effects> {
+        self.look_at(&self.calls(call).0, &Place::of(session))
+    }
+
+    /// The same as rows for people, with what is declared of the other arguments.
+    pub fn rows(&self, call: &ToolCall, session: &Session) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for row in self.seen(call, session).iter().flat_map(Effects::rows) {
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        let declared = self.facts.arguments.get(self.facts.canonical(&call.tool));
+        for (verb, argument) in declared.into_iter().flatten().filter(|(v, _)| *v != Verb::Runs) {
+            let values = match call.arguments.get(argument) {
+                None | Some(Json::Null) => continue,
+                Some(Json::Array(values)) => values.as_slice(),
+                Some(value) => std::slice::from_ref(value),
+            };
+            rows.extend(values.iter().map(|value| Row {
+                effect: verb.name(),
+                target: value.as_str().unwrap_or("unknown: not a text").to_owned(),
+                unknown: value.as_str().is_none(),
+                piece: format!("the argument {argument}"),
+                span: (0, 0),
+            }));
+        }
+        rows
+    }
+
+    /// The effects of calls; with a project's lines of the program table once more, since these can
+    /// only add.
+    fn look_at(&self, calls: &[Call], place: &Place) -> Vec<Effects> {
+        let own = self.programs.as_ref().unwrap_or(Programs::built_in());
+        std::iter::once(own)
+            .chain(&self.project_programs)
+            .flat_map(|programs| {
+                let context = self.context(place, programs);
+                calls.iter().map(move |call| seen::effects(call, &context))
+            })
+            .collect()
+    }
+
+    fn context<'c>(&'c self, place: &'c Place, programs: &'c Programs) -> Context<'c> {
         Context {
             cwd: place.cwd.as_deref().unwrap_or("/"),
             root: place.root.as_deref(),
             home: self.home.as_deref(),
             env: &[],
-            programs: Programs::built_in(),
+            programs,
             files: &*self.files,
         }
     }
@@ -134,13 +188,13 @@ impl EffectSource for AnalysedEffects {
             return self.declared.effects(call, session);
         }
         let place = Place::of(session);
-        let context = self.context(&place);
-        let effects = calls.iter().map(|call| seen::effects(call, &context)).collect();
+        let effects = self.look_at(&calls, &place);
         // The declared arguments that are no commands; without the `call`, which was analysed.
         let declared = is_declared
             .then(|| self.declared.effects(&ToolCall { call: None, ..call.clone() }, session));
         let Place { root, cwd } = place;
-        Arc::new(Analysed { effects, declared, is_unclear, root, knows_place: cwd.is_some() })
+        let (home, knows_place) = (self.home.clone(), cwd.is_some());
+        Arc::new(Analysed { effects, declared, is_unclear, root, home, knows_place })
     }
 
     fn reads_shell(&self) -> bool {
@@ -169,27 +223,9 @@ struct Analysed {
     declared: Option<Arc<dyn CallEffects>>,
     is_unclear: bool,
     root: Option<String>,
+    home: Option<String>,
     /// Without a directory to start from, relative paths may lie anywhere.
     knows_place: bool,
-}
-
-/// A glob as the analysis takes it.
-struct Rooted {
-    glob: PathGlob,
-    /// A relative glob that does not stand below its root: it starts with `**`, or the root is not
-    /// known. What restricts goes by it wherever it matches, what permits only below the root.
-    floats: bool,
-}
-
-/// The verbs of the analysis that a verb of the policy speaks of.
-fn verbs(verb: Verb) -> &'static [seen::Verb] {
-    match verb {
-        Verb::Reads => &[seen::Verb::Reads],
-        Verb::Writes => &[seen::Verb::Writes],
-        Verb::Deletes => &[seen::Verb::Deletes],
-        Verb::Runs => &[seen::Verb::Runs],
-        Verb::Contacts => &[seen::Verb::Contacts, seen::Verb::Sends],
-    }
 }
 
 impl CallEffects for Analysed {
@@ -198,15 +234,8 @@ impl CallEffects for Analysed {
             Some(declared) => declared.tally(verb, question),
             None => Tally::default(),
         };
-        let globs = match question {
-            Question::Paths(globs) => self.rooted(globs),
-            Question::Outside(_) | Question::Names(_) => Vec::new(),
-        };
-        for effect in self.effects.iter().flat_map(Effects::iter) {
-            if !verbs(verb).contains(&effect.verb) {
-                continue;
-            }
-            let Some((some, whole)) = self.look(&effect.target, question, &globs) else {
+        for effect in self.seen(verb) {
+            let Some((some, whole)) = self.look(verb, &effect.target, question) else {
                 continue;
             };
             tally.targets += 1;
@@ -217,96 +246,140 @@ impl CallEffects for Analysed {
     }
 
     fn is_unknown(&self, verb: Verb) -> bool {
-        let may = |effect: &seen::Effect| {
-            let is_of_verb = verbs(verb).contains(&effect.verb) || effect.verb == seen::Verb::Does;
-            is_of_verb && matches!(effect.target, Target::Unknown(_))
+        let does = |effect: &seen::Effect| {
+            effect.verb == seen::Verb::Does && matches!(effect.target, Target::Unknown(_))
         };
-        self.is_unclear
+        self.is_hidden(verb)
             || (verb.is_path() && !self.knows_place)
             || self.declared.as_ref().is_some_and(|declared| declared.is_unknown(verb))
-            || self.effects.iter().flat_map(Effects::iter).any(may)
+            || self.effects.iter().flat_map(Effects::iter).any(does)
+    }
+
+    fn is_hidden(&self, verb: Verb) -> bool {
+        self.is_unclear
+            || self.declared.as_ref().is_some_and(|declared| declared.is_hidden(verb))
+            || self.seen(verb).any(|effect| matches!(effect.target, Target::Unknown(_)))
     }
 }
 
 impl Analysed {
-    /// The globs with their root in front, braces expanded.
-    fn rooted(&self, globs: &paths::PathGlobs) -> Vec<Rooted> {
-        let mut out = Vec::new();
-        for text in globs.texts() {
-            let text = text.strip_prefix("./").unwrap_or(text);
-            let text = match text.strip_suffix('/') {
-                Some(folder) if !folder.is_empty() => format!("{folder}/**"),
-                _ => text.to_owned(),
-            };
-            let is_relative = !text.starts_with(['/', '~']);
-            let floats = is_relative && (self.root.is_none() || text.starts_with("**"));
-            let rooted = match &self.root {
-                Some(root) if is_relative && !floats => {
-                    format!("{}/{text}", root.trim_end_matches('/'))
-                }
-                None if is_relative && !text.starts_with("**") => format!("**/{text}"),
-                _ => text,
-            };
-            // The braces were expanded once before, when the policy was loaded.
-            let expanded = expand_braces(&rooted).unwrap_or_else(|_| vec![rooted]);
-            let globs = expanded.iter().map(|pattern| PathGlob::new(pattern));
-            out.extend(globs.map(|glob| Rooted { glob, floats }));
-        }
-        out
-    }
-
-    /// Whether a path is certainly one that the glob speaks of.
-    fn is_whole(&self, path: &seen::PathTarget, glob: &Rooted) -> bool {
-        let root = self.root.as_deref();
-        path.cover(&glob.glob) == Cover::Itself
-            && (!glob.floats || root.is_some_and(|root| path.within(root) == Within::Below))
+    /// The effects of a verb.
+    fn seen(&self, verb: Verb) -> impl Iterator<Item = &seen::Effect> {
+        self.effects.iter().flat_map(Effects::iter).filter(move |e| e.verb == verb.seen())
     }
 
     /// Whether a target matches in part and as a whole; `None` when the question is not about it.
-    fn look(&self, target: &Target, question: &Question, globs: &[Rooted]) -> Option<(bool, bool)> {
+    fn look(&self, verb: Verb, target: &Target, question: &Question) -> Option<(bool, bool)> {
         match (target, question) {
-            (Target::Path(path), Question::Paths(_)) => {
-                let some = globs.iter().any(|glob| path.cover(&glob.glob) != Cover::No);
-                let whole = path.is_literal()
-                    && globs.iter().any(|glob| self.is_whole(path, glob))
-                    && !path.is_tree();
-                Some((some, whole))
+            (Target::Path(path), Question::Paths(globs)) => Some(self.paths(verb, path, globs)),
+            (Target::Path(path), Question::Outside(folders)) => {
+                Some(self.outside(verb, path, folders))
             }
-            (Target::Path(path), Question::Outside(folders)) => Some(self.outside(path, folders)),
-            (Target::Program { name, sub }, Question::Names(patterns)) => {
+            (Target::Secret(name), Question::Paths(globs)) => {
+                Some(both(globs.speaks_of(&format!("${name}"))))
+            }
+            (Target::Thing(_), Question::Paths(globs)) => Some(both(globs.speaks_of("-"))),
+            (Target::Program { name, sub }, Question::Names(globs)) => {
                 let full = format!("{name} {sub}");
-                Some(both(patterns, [&**name, full.trim_end()]))
+                Some(both(globs.matches(&[name, full.trim_end()])))
             }
-            (Target::Agent { name, .. }, Question::Names(patterns)) => {
-                Some(both(patterns, ["agent", name]))
+            (Target::Agent { name, unguarded: true }, Question::Names(globs)) => {
+                Some(both(globs.matches(&["agent", "unguarded-agent", name])))
             }
-            (Target::Host(host), Question::Names(patterns)) => Some(both(patterns, [host, host])),
-            (Target::RemoteCode, Question::Names(patterns)) => {
-                Some(both(patterns, ["remote-code", "remote-code"]))
+            (Target::Agent { name, unguarded: false }, Question::Names(globs)) => {
+                Some(both(globs.matches(&["agent", name])))
             }
-            _ => None,
+            (Target::Host(host), Question::Names(globs)) => Some(both(globs.matches(&[host]))),
+            (Target::RemoteCode, Question::Names(globs)) => {
+                Some(both(globs.matches(&["remote-code"])))
+            }
+            (Target::Thing(thing), Question::Names(globs)) => Some(both(globs.matches(&[thing]))),
+            (Target::Secret(name), Question::Names(globs)) => {
+                Some(both(globs.matches(&[&format!("${name}")])))
+            }
+            (_, _) => None,
         }
     }
 
-    /// Whether a path lies, or may lie, in none of the folders.
-    fn outside(&self, path: &seen::PathTarget, folders: &[Folder]) -> (bool, bool) {
+    /// Whether globs speak of a path.
+    fn paths(&self, verb: Verb, path: &seen::PathTarget, globs: &paths::PathGlobs) -> (bool, bool) {
+        let globs = globs.rooted(self.root.as_deref(), self.home.as_deref());
+        let (mut some, mut whole, mut out, mut may_be_out) = (false, false, false, false);
+        for glob in globs.iter() {
+            let cover = path.cover(&glob.glob);
+            if cover == Cover::No {
+                continue;
+            }
+            let is_whole = cover == Cover::Itself && path.is_literal() && !path.is_tree();
+            if glob.excepts {
+                out |= path.is_surely(&glob.glob);
+                may_be_out = true;
+            } else {
+                some |= self.is_named(verb, path, glob, cover);
+                let is_below =
+                    || self.root.as_deref().is_some_and(|root| path.within(root) == Within::Below);
+                whole |= is_whole && (!glob.floats || is_below());
+            }
+        }
+        (some && !out, whole && !may_be_out)
+    }
+
+    /// Whether what restricts goes by this cover. A folder that is read as a whole, or a wildcard in
+    /// the workspace, is no reading of every file that a floating glob (`**/.env`) speaks of: `grep`
+    /// and `cp -r` would be one of each secret there is.
+    fn is_named(&self, verb: Verb, path: &seen::PathTarget, glob: &Rooted, cover: Cover) -> bool {
+        let is_inside =
+            || self.root.as_deref().is_some_and(|root| path.within(root) != Within::Outside);
+        let is_wide = path.is_wide() && is_inside();
+        if is_wide && path.is_by_chance(&glob.glob) {
+            return false;
+        }
+        match (glob.floats, verb) {
+            (true, Verb::Reads | Verb::Sends) => {
+                cover == Cover::Itself && !is_wide && !path.is_computed()
+            }
+            (_, _) => true,
+        }
+    }
+
+    /// Whether a path lies, or may lie, in none of the folders. What lies on another machine is in
+    /// none of this one's, and not outside of them either.
+    fn outside(&self, verb: Verb, path: &seen::PathTarget, folders: &[Folder]) -> (bool, bool) {
+        if path.is_elsewhere() {
+            return (false, false);
+        }
         let mut may_be_inside = false;
         for folder in folders {
-            let folder = match folder {
+            // Deleting or sending the workspace is not doing so to something in it.
+            let itself =
+                !matches!(verb, Verb::Deletes | Verb::Sends) || *folder != Folder::Workspace;
+            let place = match folder {
                 Folder::Workspace => self.root.clone(),
-                Folder::Path(text) => paths::normalise(self.root.as_deref(), text),
+                Folder::Path(text) => self.folder(text),
             };
-            match folder.map(|folder| path.within(&folder)) {
-                Some(Within::Root | Within::Below) => return (false, false),
+            match place.map(|folder| path.within(&folder)) {
+                Some(Within::Below) => return (false, false),
+                Some(Within::Root) if itself => return (false, false),
                 Some(Within::Maybe) => may_be_inside = true,
-                Some(Within::Outside) | None => {}
+                Some(Within::Root | Within::Outside) | None => {}
             }
         }
         (true, !may_be_inside)
     }
+
+    /// A folder of an `outside:`, where it is known.
+    fn folder(&self, text: &str) -> Option<String> {
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                let home = self.home.as_deref()?;
+                Some(format!("{}{}", home.trim_end_matches('/'), rest.trim_end_matches('/')))
+            }
+            Some(_) | None => paths::normalise(self.root.as_deref(), text),
+        }
+    }
 }
 
-fn both(patterns: &Patterns, names: [&str; 2]) -> (bool, bool) {
-    let matches = names.iter().any(|name| patterns.matches(name));
+/// A target that matches does so as a whole.
+fn both(matches: bool) -> (bool, bool) {
     (matches, matches)
 }

@@ -7,6 +7,7 @@
 
 use super::Redactors;
 use super::effects::{EffectMemo, EffectTest, Question, UnknownTest};
+use super::names::NameGlobs;
 use super::paths::PathGlobs;
 use super::plan::{ExceptionPlan, Field, HookPlan, MatchPlan};
 use crate::actions::{self, ActionContext, Patterns as PatternTime};
@@ -155,11 +156,14 @@ pub(crate) fn matcher(plan: &MatchPlan, effects: &Arc<EffectMemo>) -> Result<Mat
             effect(*verb, Question::Outside(folders.clone()), *quantifier)
         }
         MatchPlan::Names(verb, globs, quantifier) => {
-            effect(*verb, Question::Names(patterns(globs)?), *quantifier)
+            let globs = NameGlobs::new(globs.iter().map(String::as_str));
+            let question = Question::Names(globs.map_err(|error| error.to_string())?);
+            effect(*verb, question, *quantifier)
         }
-        MatchPlan::Unknown(verbs) => {
+        MatchPlan::Unknown(verbs) | MatchPlan::Hidden(verbs) => {
+            let hidden = matches!(plan, MatchPlan::Hidden(_));
             let (memo, verbs) = (Arc::clone(effects), verbs.clone());
-            Matcher::Test(Arc::new(UnknownTest { memo, verbs }))
+            Matcher::Test(Arc::new(UnknownTest { memo, verbs, hidden }))
         }
         MatchPlan::All(all) => Matcher::All(list(all)?),
         MatchPlan::AnyOf(any) => Matcher::AnyOf(list(any)?),

@@ -6,14 +6,16 @@
 //! knows what is exact: the policy's `tools:` and the canonical `call` of an adapter. What a shell
 //! command does it calls unknown.
 
+use super::names::NameGlobs;
 use super::paths::{self, PathGlobs};
 use crate::limits::EFFECTS_KEPT_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use tollgate_effects as seen;
 use tollgate_gate::glob::Glob;
-use tollgate_gate::{Json, Patterns, Session, Subject, Test, TestError, ToolCall};
+use tollgate_gate::{Json, Session, Subject, Test, TestError, ToolCall};
 
 /// What is done to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,12 +30,35 @@ pub enum Verb {
     Runs,
     /// A host is contacted.
     Contacts,
+    /// A file, a secret variable or data is handed to a host.
+    Sends,
+    /// Something is made public that is hard to take back.
+    Publishes,
+    /// Something that is no file is destroyed: a disk, a database, shared history.
+    Destroys,
+    /// Privileges change.
+    Escalates,
+    /// Something is made to run later or again.
+    Persists,
+    /// A secret is shown.
+    Exposes,
 }
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Verb; 5] =
-        [Verb::Reads, Verb::Writes, Verb::Deletes, Verb::Runs, Verb::Contacts];
+    pub const ALL: [Verb; 11] = [
+        Verb::Reads,
+        Verb::Writes,
+        Verb::Deletes,
+        Verb::Runs,
+        Verb::Contacts,
+        Verb::Sends,
+        Verb::Publishes,
+        Verb::Destroys,
+        Verb::Escalates,
+        Verb::Persists,
+        Verb::Exposes,
+    ];
 
     /// The key of the policy.
     pub const fn name(self) -> &'static str {
@@ -43,6 +68,12 @@ impl Verb {
             Verb::Deletes => "deletes",
             Verb::Runs => "runs",
             Verb::Contacts => "contacts",
+            Verb::Sends => "sends",
+            Verb::Publishes => "publishes",
+            Verb::Destroys => "destroys",
+            Verb::Escalates => "escalates",
+            Verb::Persists => "persists",
+            Verb::Exposes => "exposes",
         }
     }
 
@@ -54,9 +85,26 @@ impl Verb {
         Verb::ALL.into_iter().find(|verb| verb.name() == name)
     }
 
-    /// Whether its targets are paths.
+    /// Whether its targets are paths, or can be.
     pub const fn is_path(self) -> bool {
-        matches!(self, Verb::Reads | Verb::Writes | Verb::Deletes)
+        matches!(self, Verb::Reads | Verb::Writes | Verb::Deletes | Verb::Sends)
+    }
+
+    /// The same verb of the analysis.
+    pub(crate) const fn seen(self) -> seen::Verb {
+        match self {
+            Verb::Reads => seen::Verb::Reads,
+            Verb::Writes => seen::Verb::Writes,
+            Verb::Deletes => seen::Verb::Deletes,
+            Verb::Runs => seen::Verb::Runs,
+            Verb::Contacts => seen::Verb::Contacts,
+            Verb::Sends => seen::Verb::Sends,
+            Verb::Publishes => seen::Verb::Publishes,
+            Verb::Destroys => seen::Verb::Destroys,
+            Verb::Escalates => seen::Verb::Escalates,
+            Verb::Persists => seen::Verb::Persists,
+            Verb::Exposes => seen::Verb::Exposes,
+        }
     }
 }
 
@@ -67,8 +115,8 @@ pub enum Question {
     Paths(PathGlobs),
     /// Paths that lie in none of these folders.
     Outside(Vec<Folder>),
-    /// Programs or hosts that match one of these globs.
-    Names(Patterns),
+    /// Programs, hosts or things that match one of these globs.
+    Names(NameGlobs),
 }
 
 /// A folder of an `outside:`.
@@ -98,6 +146,10 @@ pub trait CallEffects: Send + Sync {
 
     /// Whether the call may have targets of the verb that are not known.
     fn is_unknown(&self, verb: Verb) -> bool;
+
+    /// Whether the call itself hides a target of the verb. What a program does inside is not hidden:
+    /// that is unknown of every program.
+    fn is_hidden(&self, verb: Verb) -> bool;
 }
 
 /// Tells what calls would do. Must answer alike for alike calls, without I/O that blocks.
@@ -235,22 +287,28 @@ impl fmt::Display for Question {
     }
 }
 
-/// `unknown:` as a test of the gate.
+/// `unknown:` and `hidden:` as a test of the gate.
 pub(crate) struct UnknownTest {
     pub(crate) memo: Arc<EffectMemo>,
     pub(crate) verbs: Vec<Verb>,
+    /// Whether only what the call itself hides counts.
+    pub(crate) hidden: bool,
 }
 
 impl Test for UnknownTest {
     fn test(&self, subject: &Subject<'_>) -> Result<bool, TestError> {
         let Some(call) = subject.payload.tool_call() else { return Ok(false) };
         let effects = self.memo.of(call, &subject.event.session);
-        Ok(self.verbs.iter().any(|verb| effects.is_unknown(*verb)))
+        Ok(self.verbs.iter().any(|verb| match self.hidden {
+            true => effects.is_hidden(*verb),
+            false => effects.is_unknown(*verb),
+        }))
     }
 
     fn describe(&self) -> String {
         let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.name()).collect();
-        format!("unknown: {}", verbs.join(", "))
+        let key = if self.hidden { "hidden" } else { "unknown" };
+        format!("{key}: {}", verbs.join(", "))
     }
 }
 
@@ -265,6 +323,10 @@ pub struct ToolFacts {
     pub aliases: BTreeMap<String, String>,
     /// Tool, then which effect which argument has.
     pub arguments: BTreeMap<String, Vec<(Verb, String)>>,
+    /// Further lines of the program table.
+    pub programs: Vec<String>,
+    /// Lines of a project, which can only add effects.
+    pub project_programs: Vec<String>,
 }
 
 impl ToolFacts {
@@ -313,6 +375,8 @@ struct Declared {
     paths: Vec<(Verb, Option<String>)>,
     names: Vec<(Verb, String)>,
     unknown: Vec<Verb>,
+    /// What an argument of another form than declared hides.
+    hidden: Vec<Verb>,
 }
 
 impl EffectSource for DeclaredEffects {
@@ -354,7 +418,7 @@ impl Declared {
                     self.argument(verb, Some(item), base);
                 }
             }
-            Some(Json::Bool(_) | Json::Number(_) | Json::Object(_)) => self.unknown.push(verb),
+            Some(Json::Bool(_) | Json::Number(_) | Json::Object(_)) => self.hidden.push(verb),
         }
     }
 
@@ -365,7 +429,7 @@ impl Declared {
             }
             Verb::Contacts => match host_of(text) {
                 Some(host) => self.names.push((verb, host)),
-                None => self.unknown.push(verb),
+                None => self.hidden.push(verb),
             },
             // What a command does is not looked into; its first word is the program that it names.
             Verb::Runs => {
@@ -374,6 +438,13 @@ impl Declared {
                 self.names.push((verb, program.to_owned()));
                 self.unknown.extend(Verb::ALL);
             }
+            // No argument is declared to be one of these.
+            Verb::Sends
+            | Verb::Publishes
+            | Verb::Destroys
+            | Verb::Escalates
+            | Verb::Persists
+            | Verb::Exposes => self.hidden.push(verb),
         }
     }
 
@@ -407,7 +478,7 @@ impl CallEffects for Declared {
         };
         if let Question::Names(patterns) = question {
             for (_, name) in self.names.iter().filter(|(v, _)| *v == verb) {
-                let matches = patterns.matches(name);
+                let matches = patterns.matches(&[name]);
                 count(matches, matches);
             }
             return tally;
@@ -426,7 +497,8 @@ impl CallEffects for Declared {
                     count(found.some, found.whole);
                 }
                 Question::Outside(folders) => {
-                    let outside = paths::is_outside(path, root, folders);
+                    let deletes = verb == Verb::Deletes;
+                    let outside = paths::is_outside(path, root, folders, deletes);
                     count(outside, outside);
                 }
                 Question::Names(_) => {}
@@ -436,7 +508,11 @@ impl CallEffects for Declared {
     }
 
     fn is_unknown(&self, verb: Verb) -> bool {
-        self.unknown.contains(&verb)
+        self.unknown.contains(&verb) || self.is_hidden(verb)
+    }
+
+    fn is_hidden(&self, verb: Verb) -> bool {
+        self.hidden.contains(&verb)
             || self.paths.iter().any(|(v, path)| *v == verb && path.is_none())
     }
 }

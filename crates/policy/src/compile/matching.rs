@@ -1,12 +1,15 @@
 //! From a `match:` as written to its plan, every pattern checked where it stands.
 
 use super::effects::{Folder, Quantifier, Verb};
+use super::names::NameGlobs;
 use super::paths::PathGlobs;
 use super::plan::{Field, MatchPlan};
 use super::vars::Vars;
 use crate::diagnostic::{Diagnostic, Place, SourceId, Span};
+use crate::file::shape::nearest;
 use crate::file::{Entry, Node, Value};
 use std::collections::BTreeMap;
+use tollgate_effects::things;
 use tollgate_gate::glob::Glob;
 use tollgate_gate::limits::{MATCHER_DEPTH_MAX, MATCHER_PATTERNS_MAX};
 use tollgate_gate::path::Path;
@@ -121,10 +124,8 @@ impl MatchContext<'_> {
             "tags" => MatchPlan::Tags(self.names(&entry.node, problems)),
             "any_tag" => MatchPlan::AnyTag(self.names(&entry.node, problems)),
             "labels" => MatchPlan::Labels(self.names(&entry.node, problems)),
-            "unknown" => {
-                let words = entry.node.one_or_many().iter().filter_map(Node::as_str);
-                MatchPlan::Unknown(words.filter_map(Verb::from_name).collect())
-            }
+            "unknown" => MatchPlan::Unknown(verbs(&entry.node)),
+            "hidden" => MatchPlan::Hidden(verbs(&entry.node)),
             _ if key.starts_with("args.") || key.starts_with("payload.") => {
                 if let Err(error) = Path::parse(key) {
                     let found = self.error("path", entry.key_span, error.to_string());
@@ -148,6 +149,7 @@ impl MatchContext<'_> {
         problems: &mut Vec<Diagnostic>,
     ) -> MatchPlan {
         if !verb.is_path() {
+            self.check_words(verb, node, problems);
             return MatchPlan::Names(verb, self.globs(node, Globs::Text, problems), quantifier);
         }
         if matches!(node.value, Value::Map(_)) {
@@ -159,6 +161,33 @@ impl MatchContext<'_> {
             return MatchPlan::Outside(verb, outside.into_iter().map(folder).collect(), quantifier);
         }
         MatchPlan::Paths(verb, self.globs(node, Globs::Path, problems), quantifier)
+    }
+
+    /// Things have words of their own; another word would never match.
+    fn check_words(&self, verb: Verb, node: &Node, problems: &mut Vec<Diagnostic>) {
+        let known = things(verb.seen());
+        if known.is_empty() {
+            return;
+        }
+        for item in node.one_or_many() {
+            let Some(text) = item.as_str() else { continue };
+            let word = text.strip_prefix('!').unwrap_or(text);
+            // The name of a variable or branch is anybody's.
+            if word.starts_with(['$', '*']) || word.starts_with("history:") {
+                continue;
+            }
+            let is_known = Glob::text(word).is_ok_and(|g| known.iter().any(|word| g.matches(word)));
+            if is_known {
+                continue;
+            }
+            let message = format!("`{word}` is nothing that a call `{}`", verb.name());
+            let remedy = match nearest(word, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("words: {}", known.join(", ")),
+            };
+            let found = self.error("unknown-word", item.span, message);
+            problems.push(found.with_remedy(remedy));
+        }
     }
 
     fn names(&self, node: &Node, problems: &mut Vec<Diagnostic>) -> Vec<String> {
@@ -187,7 +216,7 @@ impl MatchContext<'_> {
                 }
             };
             let checked = match kind {
-                Globs::Text => Glob::text(&text).map(drop),
+                Globs::Text => NameGlobs::new([text.as_str()]).map(drop),
                 Globs::Path => PathGlobs::new([text.as_str()]).map(drop),
             };
             match checked {
@@ -218,6 +247,11 @@ impl MatchContext<'_> {
         out.retain(|glob| seen.insert(glob.clone()));
         out
     }
+}
+
+fn verbs(node: &Node) -> Vec<Verb> {
+    let words = node.one_or_many().iter().filter_map(Node::as_str);
+    words.filter_map(Verb::from_name).collect()
 }
 
 #[derive(Clone, Copy)]

@@ -9,8 +9,10 @@ pub mod effects;
 mod exceptions;
 mod hook;
 mod matching;
+pub mod names;
 pub mod paths;
 pub(crate) mod plan;
+mod rooted;
 mod settings;
 pub(crate) mod vars;
 

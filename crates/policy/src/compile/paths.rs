@@ -5,18 +5,26 @@
 //! project, for whose home it is is not known here. Where links lead is for a source that may look.
 
 use super::effects::Folder;
+use super::rooted::{LastForm, Rooted};
 use std::fmt;
+use std::sync::Arc;
 use tollgate_gate::glob::{Glob, GlobError};
 
-/// Globs of paths.
+/// Globs of paths. One that begins with `!` takes paths out again; one that begins with `$` speaks of
+/// a variable, and `-` of data, where these can be a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathGlobs(Vec<PathGlob>);
+pub struct PathGlobs {
+    globs: Vec<PathGlob>,
+    values: Vec<Glob>,
+    last: LastForm,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PathGlob {
     text: String,
     glob: Glob,
     relative: bool,
+    excepts: bool,
 }
 
 /// Whether globs speak of a path.
@@ -35,6 +43,10 @@ impl PathGlobs {
     /// [`GlobError`] of the first bad pattern.
     pub fn new<'g>(globs: impl IntoIterator<Item = &'g str>) -> Result<PathGlobs, GlobError> {
         let one = |text: &str| {
+            let (excepts, text) = match text.strip_prefix('!') {
+                Some(text) => (true, text),
+                None => (false, text),
+            };
             let relative = !is_rooted(text);
             let pattern = text.strip_prefix("./").unwrap_or(text);
             // `dir/` means the folder and all below it.
@@ -42,20 +54,42 @@ impl PathGlobs {
                 Some(folder) if !folder.is_empty() => format!("{folder}/**"),
                 _ => pattern.to_owned(),
             };
-            Ok(PathGlob { text: text.to_owned(), glob: Glob::path(&pattern)?, relative })
+            Ok(PathGlob { text: text.to_owned(), glob: Glob::path(&pattern)?, relative, excepts })
         };
-        globs.into_iter().map(one).collect::<Result<Vec<_>, _>>().map(PathGlobs)
+        let (values, globs): (Vec<&str>, Vec<&str>) =
+            globs.into_iter().partition(|text| text.starts_with('$') || *text == "-");
+        let mut globs = globs.into_iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        let values = values.into_iter().map(Glob::text).collect::<Result<Vec<_>, _>>()?;
+        if !globs.is_empty() && globs.iter().all(|glob| glob.excepts) {
+            globs.insert(0, one("/**")?);
+        }
+        Ok(PathGlobs { globs, values, last: LastForm::default() })
     }
 
-    /// The patterns as written.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|glob| glob.text.as_str())
+    /// The globs as the analysis takes them.
+    pub(crate) fn rooted(&self, root: Option<&str>, home: Option<&str>) -> Arc<[Rooted]> {
+        let texts = self.globs.iter().map(|glob| (glob.text.as_str(), glob.excepts));
+        self.last.of(root, home, texts)
+    }
+
+    /// Whether they speak of a value: `$NAME`, or `-` for data.
+    pub(crate) fn speaks_of(&self, value: &str) -> bool {
+        self.values.iter().any(|glob| glob.matches(value))
     }
 
     /// Whether they speak of a normalised path. `tree`: the call acts on all below it too.
     pub fn look(&self, path: &str, root: Option<&str>, tree: bool) -> Look {
+        let all = self.looks(path, root, tree, false);
+        if all.some && self.globs.iter().any(|glob| glob.excepts) {
+            let taken_out = self.looks(path, root, tree, true);
+            return Look { some: !taken_out.whole, whole: all.whole && !taken_out.some };
+        }
+        all
+    }
+
+    fn looks(&self, path: &str, root: Option<&str>, tree: bool, excepts: bool) -> Look {
         let mut out = Look::default();
-        for glob in &self.0 {
+        for glob in self.globs.iter().filter(|glob| glob.excepts == excepts) {
             let subject = match root {
                 _ if !glob.relative => path,
                 // The root may lie anywhere: what matches from some folder on may match.
@@ -127,14 +161,18 @@ impl PathGlob {
 
 impl fmt::Display for PathGlobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [one] => f.write_str(&one.text),
-            many => f.debug_list().entries(many.iter().map(|glob| &glob.text)).finish(),
+        let text =
+            |glob: &PathGlob| format!("{}{}", if glob.excepts { "!" } else { "" }, glob.text);
+        let values = self.values.iter().map(|glob| glob.pattern().to_owned());
+        let all: Vec<String> = self.globs.iter().map(text).chain(values).collect();
+        match all.as_slice() {
+            [one] => f.write_str(one),
+            many => f.debug_list().entries(many).finish(),
         }
     }
 }
 
-fn is_rooted(path: &str) -> bool {
+pub(crate) fn is_rooted(path: &str) -> bool {
     path.starts_with('/') || path == "~" || path.starts_with("~/") || has_drive(path)
 }
 
@@ -188,15 +226,32 @@ fn covers(path: &str, folder: &str) -> bool {
     path == folder || below(folder, path).is_some()
 }
 
-/// Whether a path lies in none of these folders. A folder itself is not in itself: deleting the
-/// workspace is not deleting in it.
-pub(crate) fn is_outside(path: &str, root: Option<&str>, folders: &[Folder]) -> bool {
+/// A glob that speaks of just this path.
+pub fn literal(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Whether a path lies in none of these folders. Deleting the workspace is not deleting in it.
+pub(crate) fn is_outside(
+    path: &str,
+    root: Option<&str>,
+    folders: &[Folder],
+    deletes: bool,
+) -> bool {
     !folders.iter().any(|folder| {
+        let itself = !deletes || *folder != Folder::Workspace;
         let folder = match folder {
             Folder::Workspace => root.map(str::to_owned),
             Folder::Path(text) => normalise(root, text),
         };
-        folder.is_some_and(|folder| below(path, &folder).is_some())
+        folder.is_some_and(|folder| below(path, &folder).is_some() || (itself && path == folder))
     })
 }
 
@@ -257,9 +312,10 @@ mod tests {
             ("/etc", true),
             ("~/a", true),
         ] {
-            assert_eq!(is_outside(path, Some("/repo"), &folders), outside, "{path}");
+            assert_eq!(is_outside(path, Some("/repo"), &folders, true), outside, "{path}");
         }
-        assert!(is_outside("/repo/a", None, &[Folder::Workspace]));
+        assert!(is_outside("/repo/a", None, &[Folder::Workspace], true));
+        assert!(!is_outside("/repo", Some("/repo"), &folders, false));
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub(crate) enum MatchPlan {
     Outside(Verb, Vec<Folder>, Quantifier),
     Names(Verb, Vec<String>, Quantifier),
     Unknown(Vec<Verb>),
+    Hidden(Vec<Verb>),
     All(Vec<MatchPlan>),
     AnyOf(Vec<MatchPlan>),
     Not(Box<MatchPlan>),
@@ -183,6 +184,7 @@ impl MatchPlan {
             | MatchPlan::Outside(..)
             | MatchPlan::Names(..)
             | MatchPlan::Unknown(_)
+            | MatchPlan::Hidden(_)
             | MatchPlan::AnyOf(_)
             | MatchPlan::Not(_) => std::slice::from_ref(self),
         }
@@ -207,7 +209,8 @@ impl MatchPlan {
             | MatchPlan::Paths(..)
             | MatchPlan::Outside(..)
             | MatchPlan::Names(..)
-            | MatchPlan::Unknown(_) => {}
+            | MatchPlan::Unknown(_)
+            | MatchPlan::Hidden(_) => {}
         }
     }
 

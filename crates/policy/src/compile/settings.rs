@@ -13,6 +13,7 @@ use crate::layers::LayerKind;
 use crate::limits::{ENV_MAX, ENV_VALUE_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tollgate_effects::{Programs, TableError};
 use tollgate_gate::glob::Glob;
 use tollgate_gate::{DefaultVote, Durability, Mode, Resolution};
 
@@ -110,6 +111,7 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     plan.defaults = defaults(units, report);
     plan.groups = groups(units, report);
     plan.facts = facts(units, report);
+    programs(units, &mut plan.facts, report);
     plan.locked =
         units.iter().flat_map(|unit| &unit.raw.locked).map(|l| l.value.to_string()).collect();
     stores(units, report);
@@ -255,6 +257,34 @@ fn facts(units: &[Unit], report: &mut Report) -> ToolFacts {
         }
     }
     facts
+}
+
+/// Further lines of the program table. Those of a project are kept apart: they can only add.
+fn programs(units: &[Unit], facts: &mut ToolFacts, report: &mut Report) {
+    for unit in units.iter().filter(|unit| unit.grant.is_none()) {
+        let lines = match unit.kind {
+            LayerKind::Project => &mut facts.project_programs,
+            LayerKind::Managed | LayerKind::User => &mut facts.programs,
+        };
+        for line in &unit.raw.programs {
+            let message = match Programs::check(&line.value) {
+                Ok(1) => {
+                    lines.push(line.value.clone());
+                    continue;
+                }
+                Ok(_) => "one entry is one line: `deploy prod = !destroys=cluster`".to_owned(),
+                Err(TableError::NoEquals { .. }) => {
+                    "no ` = ` between the program and what it does".to_owned()
+                }
+                Err(TableError::Token { token, .. }) => format!("`{token}` is not known"),
+                Err(error) => error.to_string(),
+            };
+            let place = unit.raw.place(line.span);
+            let found = Diagnostic::error("program", place, message);
+            let remedy = "docs/effects.md has the words: `deploy prod = !destroys=cluster`";
+            report.push(found.with_remedy(remedy));
+        }
+    }
 }
 
 /// Tools as matches see them.

@@ -39,6 +39,8 @@ pub(crate) struct RawPolicy {
     pub(crate) session_idle: Option<Duration>,
     pub(crate) session_lease: Option<Duration>,
     pub(crate) tools: RawTools,
+    /// Lines of the program table.
+    pub(crate) programs: Vec<Spanned<String>>,
     pub(crate) env: Vec<RawEnv>,
     pub(crate) locked: Vec<Spanned<Name>>,
     pub(crate) includes: Vec<RawInclude>,

@@ -105,6 +105,7 @@ fn policy(source: SourceId, root: &Node) -> RawPolicy {
         raw.groups.push((Spanned::new(entry.key.as_str().into(), entry.key_span), members));
     }
     raw.tools = root.get("tools").map(tools).unwrap_or_default();
+    raw.programs = spanned_strings(root.get("programs"));
     raw.env = entries(root.get("env")).iter().map(env).collect();
     raw.locked = spanned_strings(root.get("locked"))
         .into_iter()

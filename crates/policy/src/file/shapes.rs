@@ -61,6 +61,11 @@ pub(crate) static POLICY: Shape = Shape {
         Key::new("sessions", Want::Object(&SESSIONS), "What is kept about sessions, and how long."),
         Key::new("tools", Want::Object(&TOOLS), "What the gate should know about tools."),
         Key::new(
+            "programs",
+            Want::Names,
+            "Further lines of the program table: what programs of yours do with their arguments.",
+        ),
+        Key::new(
             "env",
             Want::MapOf(&ENV_WANT),
             "The environment variables that texts may use as `${NAME}`.",
@@ -352,14 +357,53 @@ pub(crate) static MATCH: Shape = Shape {
         Key::new("deletes", PATHS, "Paths that the call would delete or move away."),
         Key::new("runs", Want::Globs, "Programs that the call would run."),
         Key::new("contacts", Want::Globs, "Hosts that the call would contact."),
+        Key::new(
+            "sends",
+            PATHS,
+            "Files that the call would hand to a host; `$NAME`: a variable named like a secret; `-`: data.",
+        ),
+        Key::new("publishes", Want::Globs, "What the call would make public: `npm`, `release` ..."),
+        Key::new(
+            "destroys",
+            Want::Globs,
+            "What the call would destroy that is no file: `disk`, `database`, `shared-history` ...",
+        ),
+        Key::new(
+            "escalates",
+            Want::Globs,
+            "The privileges that the call would change: `root`, `setuid`, `kernel` ...",
+        ),
+        Key::new(
+            "persists",
+            Want::Globs,
+            "By what the call would run again later: `cron`, `service`, `git-hooks` ...",
+        ),
+        Key::new(
+            "exposes",
+            Want::Globs,
+            "The secret that the call would show: `$NAME` of a variable, `token`, `keychain` ...",
+        ),
         Key::new("hosts", Want::Globs, "The same as `contacts`."),
         Key::new("unknown", UNKNOWN, "What about the call cannot be known."),
+        Key::new("hidden", UNKNOWN, "What the text of the call itself hides."),
         Key::new("all", Want::ListOf(&Want::Object(&MATCH)), "All of these match."),
         Key::new("any", Want::ListOf(&Want::Object(&MATCH)), "Any of these matches."),
         Key::new("not", Want::Object(&MATCH), "This does not match."),
     ],
 };
 
-const VERB: Want = Want::Word(&["reads", "writes", "deletes", "runs", "contacts"]);
+const VERB: Want = Want::Word(&[
+    "reads",
+    "writes",
+    "deletes",
+    "runs",
+    "contacts",
+    "sends",
+    "publishes",
+    "destroys",
+    "escalates",
+    "persists",
+    "exposes",
+]);
 const VERBS: Want = Want::ListOf(&VERB);
 const UNKNOWN: Want = Want::Either(&[VERB, VERBS]);

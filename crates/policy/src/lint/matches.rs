@@ -57,7 +57,8 @@ fn possible_kinds(plan: &MatchPlan) -> BTreeSet<EventKind> {
         | MatchPlan::Paths(..)
         | MatchPlan::Outside(..)
         | MatchPlan::Names(..)
-        | MatchPlan::Unknown(_) => tools(),
+        | MatchPlan::Unknown(_)
+        | MatchPlan::Hidden(_) => tools(),
         MatchPlan::Value(path, _) if path.starts_with("args.") => tools(),
         MatchPlan::Name(Field::Model, _) => {
             BTreeSet::from([EventKind::PreModel, EventKind::PostModel])

@@ -105,7 +105,7 @@ fn shell(hook: &Made, report: &mut Report) {
         MatchPlan::Paths(verb, ..) | MatchPlan::Outside(verb, ..) | MatchPlan::Names(verb, ..) => {
             verbs.push(*verb);
         }
-        MatchPlan::Unknown(_) => asks_unknown = true,
+        MatchPlan::Unknown(_) | MatchPlan::Hidden(_) => asks_unknown = true,
         MatchPlan::Always
         | MatchPlan::Name(..)
         | MatchPlan::Tags(_)

@@ -15,6 +15,8 @@ mod actions_seeds;
 #[cfg(test)]
 mod actions_votes;
 #[cfg(test)]
+mod coding;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod language;

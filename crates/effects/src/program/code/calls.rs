@@ -37,6 +37,8 @@ enum Does {
     /// Deletes what it is called on: `Path(x).unlink()`.
     DeleteSelf,
     WriteSelf,
+    /// Calls the function that is named by its first argument.
+    Callback,
 }
 
 /// Whether the text runs a text of its own language.
@@ -105,6 +107,7 @@ fn does(word: &str) -> Option<Does> {
         "evaluate" => Does::Evaluate,
         "contact" => Does::Contact,
         "send" => Does::Send,
+        "callback" => Does::Callback,
         _ => return None,
     })
 }
@@ -143,8 +146,11 @@ impl Run<'_> {
         let mut at = 0;
         let mut word = None;
         while let Some(byte) = bytes.get(at) {
-            let named =
-                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'$' | b'@');
+            // Perl needs no space before a variable: `system$_`.
+            let ends = matches!(byte, b'$' | b'@') && lang == Lang::Perl && word.is_some();
+            let named = !ends
+                && (byte.is_ascii_alphanumeric()
+                    || matches!(byte, b'_' | b'.' | b':' | b'$' | b'@'));
             if named || (*byte == b'-' && bytes.get(at + 1) == Some(&b'>')) {
                 if word.is_none() {
                     word = Some(at);
@@ -156,6 +162,11 @@ impl Run<'_> {
                 let name = text.get(from..at).unwrap_or_default();
                 let rest = text.get(at..).unwrap_or_default();
                 self.call_at(scope, lang, name, text.get(..from).unwrap_or_default(), rest, text);
+            }
+            if ends {
+                word = Some(at);
+                at += 1;
+                continue;
             }
             match byte {
                 b'`' if matches!(lang, Lang::Perl | Lang::Ruby | Lang::Php) => {
@@ -224,6 +235,19 @@ impl Run<'_> {
             None if bare && is_bare_argument(rest) => arguments(rest).0,
             None => return,
         };
+        if matches!(does, Does::Callback) {
+            let named = args.first().and_then(|arg| value::literal(arg));
+            match named.and_then(|(name, _)| judge(lang, "", &name)) {
+                Some(Does::Delete | Does::DeleteTree | Does::Move) => {
+                    self.unknown(Verb::Deletes, Reason::PathText);
+                }
+                Some(Does::Shell | Does::Program | Does::Evaluate) => {
+                    self.unknown(Verb::Runs, Reason::RunText);
+                }
+                Some(_) | None => {}
+            }
+            return;
+        }
         let owned = format!("{before}{receiver}");
         self.call_does(scope, lang, does, &args, (&owned, whole));
     }
@@ -247,6 +271,8 @@ impl Run<'_> {
             value::value(arg, whole, 0)
         };
         match does {
+            // Told where its arguments are read.
+            Does::Callback => {}
             Does::Delete | Does::DeleteTree => {
                 for index in 0..args.len().clamp(1, 8) {
                     if index > 0 && args.get(index).is_some_and(|arg| is_option(arg)) {

@@ -6,6 +6,6 @@ mod layers;
 mod page;
 mod problems;
 mod replays;
-mod rig;
+pub(crate) mod rig;
 mod schema;
 mod snapshots;

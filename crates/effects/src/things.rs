@@ -1,0 +1,170 @@
+//! The things that are no files: the words by which a policy names what is destroyed, escalated,
+//! published, made to last or shown.
+//!
+//! One list a verb, and nothing outside of them: the program table does not load with another word,
+//! so a policy that misspells one can be told. Refused: words that only one program knows.
+
+use crate::effect::Verb;
+
+const DESTROYS: &[&str] = &[
+    "backups",
+    "boot",
+    "branch",
+    "cloud",
+    "cloud-object",
+    "cluster",
+    "cluster-object",
+    "container",
+    "containers",
+    "crontab",
+    "database",
+    "disk",
+    "environment",
+    "firmware",
+    "history",
+    "history-file",
+    "infrastructure-state",
+    "keys",
+    "logs",
+    "machine",
+    "mirror",
+    "packages",
+    "registry",
+    "release",
+    "remote-branch",
+    "remote-object",
+    "secrets",
+    "shared-history",
+    "shredded-file",
+    "system",
+    "tag",
+    "toolchain",
+    "users",
+    "volumes",
+    "work",
+];
+
+const ESCALATES: &[&str] = &[
+    "attack-tool",
+    "camera",
+    "capability",
+    "clock",
+    "cloud-rights",
+    "cluster-rights",
+    "database-rights",
+    "execution-policy",
+    "firewall",
+    "fleet",
+    "global-install",
+    "guards",
+    "host-from-container",
+    "infrastructure",
+    "kernel",
+    "kernel-module",
+    "kernel-setting",
+    "keys",
+    "microphone",
+    "mount",
+    "namespace",
+    "network",
+    "network-capture",
+    "owner-tree",
+    "package-owners",
+    "package-sources",
+    "packages",
+    "permissions",
+    "raw-disk",
+    "root",
+    "secrets",
+    "setuid",
+    "system",
+    "system-configuration",
+    "tls-checks",
+    "trust-store",
+    "users",
+    "vault",
+    "world-writable",
+    "world-writable-tree",
+];
+
+const PERSISTS: &[&str] = &[
+    "agent-tools",
+    "at",
+    "cron",
+    "gh-alias",
+    "git-config",
+    "git-hooks",
+    "registry-run",
+    "service",
+];
+
+const PUBLISHES: &[&str] = &[
+    "app-store",
+    "asciinema",
+    "chart",
+    "clojars",
+    "cocoapods",
+    "conda",
+    "crates.io",
+    "function",
+    "gist",
+    "git-remote",
+    "hackage",
+    "hex",
+    "huggingface",
+    "image",
+    "ipfs",
+    "jsr",
+    "maven",
+    "merge",
+    "npm",
+    "nuget",
+    "pypi",
+    "release",
+    "repository",
+    "rubygems",
+    "site",
+    "workflow-run",
+];
+
+const EXPOSES: &[&str] = &[
+    "app-config",
+    "cloud-key",
+    "cloud-secret",
+    "cluster-secrets",
+    "credential-store",
+    "git-credentials",
+    "keychain",
+    "password-store",
+    "private-key",
+    "registry",
+    "token",
+    "vault-secret",
+];
+
+/// `input`: what is piped in; `computed`: a value that is only known when it runs; `data`: what a
+/// request carries; `web-search`: the words of a search.
+const SENDS: &[&str] = &["computed", "data", "input", "web-search"];
+
+/// The things that `verb` can act on, in the order of the alphabet; none for verbs of paths, programs
+/// and hosts.
+pub const fn things(verb: Verb) -> &'static [&'static str] {
+    match verb {
+        Verb::Destroys => DESTROYS,
+        Verb::Escalates => ESCALATES,
+        Verb::Persists => PERSISTS,
+        Verb::Publishes => PUBLISHES,
+        Verb::Exposes => EXPOSES,
+        Verb::Sends => SENDS,
+        Verb::Listens => &["port"],
+        Verb::Reads | Verb::Writes | Verb::Deletes | Verb::Runs | Verb::Contacts | Verb::Does => {
+            &[]
+        }
+    }
+}
+
+/// Whether `thing` is one that `verb` can act on. The history of a branch has the branch's name in it.
+pub(crate) fn is_thing(verb: Verb, thing: &str) -> bool {
+    things(verb).contains(&thing)
+        || (verb == Verb::Destroys && thing.starts_with(crate::program::git::HISTORY_OF))
+}
