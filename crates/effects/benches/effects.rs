@@ -9,6 +9,24 @@ use std::time::{Duration, Instant};
 
 use tollgate_effects::{Context, NoFiles, Programs, shell_effects};
 
+fn micros(time: Duration) -> String {
+    format!("{:.1} us", time.as_nanos() as f64 / 1000.0)
+}
+
+/// The median of a hundred rounds, after one that does not count.
+fn median(mut work: impl FnMut(usize)) -> Duration {
+    work(100);
+    let mut times: Vec<Duration> = (0..100)
+        .map(|round| {
+            let started = Instant::now();
+            work(round);
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times.get(50).copied().unwrap_or_default()
+}
+
 fn main() {
     let started = Instant::now();
     let programs = Programs::built_in();
@@ -36,6 +54,23 @@ fn main() {
         index.as_micros(),
         first.as_micros()
     );
+    println!("brush-parser, reading only, beside the whole analysis here:");
+    println!("{:<44} {:>8} {:>12} {:>12}", "text", "bytes", "brush p50", "ours p50");
+    for (name, text) in [("100 bytes", small), ("10 KB script", &*script), ("10 KB plain", &*plain)]
+    {
+        // Another text each time: brush keeps what it has read.
+        let texts: Vec<String> = (0..=100).map(|n| format!("{text}\n: {n}\n")).collect();
+        let of = |round: usize| texts.get(round).map_or(text, String::as_str);
+        let brush = median(|round| {
+            let options = brush_parser::ParserOptions::default();
+            let mut reader = std::io::BufReader::new(black_box(of(round)).as_bytes());
+            black_box(brush_parser::Parser::new(&mut reader, &options).parse_program().is_ok());
+        });
+        let ours = median(|round| {
+            black_box(shell_effects(black_box(of(round)), &ctx));
+        });
+        println!("{name:<44} {:>8} {:>12} {:>12}", text.len(), micros(brush), micros(ours));
+    }
     println!("{:<44} {:>8} {:>12} {:>12} {:>8}", "text", "bytes", "p50", "p99", "effects");
     let rows = [
         ("short: ls -la", "ls -la"),
@@ -57,7 +92,6 @@ fn main() {
             .collect();
         times.sort_unstable();
         let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default();
-        let micros = |time: Duration| format!("{:.1} us", time.as_nanos() as f64 / 1000.0);
         let count = shell_effects(text, &ctx).len();
         let (p50, p99) = (micros(at(50)), micros(at(99)));
         println!("{name:<44} {:>8} {p50:>12} {p99:>12} {count:>8}", text.len());

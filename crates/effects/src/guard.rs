@@ -77,14 +77,16 @@ impl Effects {
     }
 }
 
-/// Whether `front` follows the program's name in the text, options in between left out.
+/// Whether `front` stands somewhere behind the program's name in the text, options left out: an option
+/// may have a value, which looks like a word of the command.
 fn has_words(text: &str, program: &str, front: &str) -> bool {
-    let mut words = text
+    let words: Vec<&str> = text
         .split_whitespace()
-        .skip_while(|word| !word.trim_matches(['"', '\'']).ends_with(program))
+        .map(|word| word.trim_matches(['"', '\'']))
+        .skip_while(|word| !word.ends_with(program))
         .skip(1)
-        .filter(|word| !word.starts_with('-'));
-    front
-        .split_whitespace()
-        .all(|part| words.next().is_some_and(|w| w.trim_matches(['"', '\'']) == part))
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let front: Vec<&str> = front.split_whitespace().collect();
+    words.windows(front.len().max(1)).any(|part| part == front)
 }

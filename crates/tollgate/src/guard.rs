@@ -20,10 +20,15 @@ use tollgate_policy::{AnalysedEffects, LayerStatus, ToolFacts};
 /// The hook's name.
 pub const GUARD: &str = "tollgate-guards-itself";
 
-/// The commands that answer for a person, switch something, or take from the ledger.
-const COMMANDS: [&str; 13] = [
+/// The commands that answer for a person, switch something, or change what guards: the one table of
+/// them. Whoever adds such a command adds a line.
+const COMMANDS: &[&str] = &[
     "allow",
+    "approvals approve",
+    "approvals cancel",
+    "approvals deny",
     "audit erase",
+    "audit export",
     "audit prune",
     "hooks disable",
     "hooks enable",
@@ -92,8 +97,11 @@ pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Option<Hook> 
     let globs = paths.iter().flat_map(|path| [literal(path), format!("{}/**", literal(path))]);
     let globs: Vec<String> = globs.collect();
     let globs = PathGlobs::new(globs.iter().map(String::as_str)).ok()?;
-    let commands = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
-    let programs = vec![("tollgate".to_owned(), commands)];
+    let commands: Vec<String> = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
+    let binary = std::env::current_exe().ok();
+    let name = binary.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let programs = ["tollgate"].into_iter().chain(name);
+    let programs = programs.map(|name| (name.to_owned(), commands.clone())).collect();
     let protected = Protected { paths, programs, ..Protected::default() };
     let guard = Guard { effects: knowledge::analysed(facts), protected, paths: globs };
     let refuse = inline(|_| {
@@ -133,6 +141,26 @@ mode: dry_run
 tools: { arguments: { bash: { runs: command }, write_file: { writes: path } } }
 hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
 ";
+
+    /// The same few commands, dressed up.
+    const DISGUISES: &[&str] = &[
+        "sh -c 'tollgate trust --yes'",
+        "bash -lc \"tollgate approvals approve 12\"",
+        "t=tollgate; $t pause --for 8h --reason x",
+        "echo 'tollgate hooks disable x --reason y' | sh",
+        "eval \"$(echo dG9sbGdhdGUgdHJ1c3Q= | base64 -d)\"",
+        "tollgate --state /tmp/s --policy p.yaml allow --last",
+        "/usr/local/bin/tollgate uninstall claude-code",
+        "./tollgate 'pause' --for 1h",
+        "t\\ollgate tr\"us\"t",
+        "xargs tollgate hooks disable < names.txt",
+        "find . -maxdepth 0 -exec tollgate trust --yes {} \\;",
+        "python3 -c \"import subprocess; subprocess.run(['tollgate', 'trust', '--yes'])\"",
+        "timeout 5 nohup env A=b tollgate pause --for 1h --reason x &",
+        "tmux send-keys -t 0 'tollgate trust --yes' Enter",
+        "yes | tollgate trust",
+        "pkill -9 tollgate",
+    ];
 
     fn ready<T>(future: impl Future<Output = T>) -> T {
         let mut future = std::pin::pin!(future);
@@ -178,6 +206,9 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
             refused("bash", "command", &format!("sh -c 'rm -rf {}'", root.display()));
             refused("bash", "command", "tollgate pause --for 10m --reason later");
             refused("bash", "command", "env tollgate allow --last --yes");
+            for disguised in DISGUISES {
+                refused("bash", "command", disguised);
+            }
             for harmless in ["cat policy.yaml", "tollgate status", "echo x > notes.txt"] {
                 assert_eq!(
                     decide("bash", "command", harmless).verdict,

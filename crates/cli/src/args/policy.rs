@@ -110,6 +110,8 @@ pub(crate) enum Preset {
     ObserveOnly,
     /// An agent that looks up customers, writes to them and refunds
     SupportDesk,
+    /// An agent that writes code: refuses destruction and leaking, asks for what is risky
+    Coding,
     /// Tools of MCP servers
     Mcp,
 }

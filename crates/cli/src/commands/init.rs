@@ -73,6 +73,7 @@ pub(crate) fn text(preset: Preset) -> &'static str {
     match preset {
         Preset::ObserveOnly => include_str!("../../../../policies/observe-only.yaml"),
         Preset::SupportDesk => include_str!("../../../../policies/support-desk.yaml"),
+        Preset::Coding => include_str!("../../../../policies/coding.yaml"),
         Preset::Mcp => include_str!("../../../../policies/mcp.yaml"),
     }
 }

@@ -35,7 +35,7 @@ fn decide(rig: &Rig, policy: &str, events: &[Value]) -> Vec<(String, Value)> {
 
 #[test]
 fn every_preset_is_a_sound_policy_of_a_project() {
-    for name in ["observe-only", "support-desk", "mcp"] {
+    for name in ["observe-only", "support-desk", "mcp", "coding"] {
         let (rig, _) = preset(name);
         rig.run(&["check", "--strict", "--as", "project", "tollgate.yaml"]).expect(0);
         rig.run(&["check"]).expect(0);
@@ -46,7 +46,7 @@ fn every_preset_is_a_sound_policy_of_a_project() {
 fn the_tests_beside_each_preset_pass() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
     let now = Timestamp::parse("2026-11-30").unwrap();
-    for name in ["observe-only", "support-desk", "mcp"] {
+    for name in ["observe-only", "support-desk", "mcp", "coding"] {
         let text = fs::read_to_string(folder.join(format!("{name}.tests.yaml"))).unwrap();
         let suite = Suite::read(name, &text).unwrap_or_else(|report| panic!("{}", report.text()));
         let layer = Layer::named(LayerKind::Project, folder.join(format!("{name}.yaml")));

@@ -1,6 +1,9 @@
 //! The parser held against another one, brush-parser, over both corpora.
 
+use std::collections::BTreeSet;
+
 use brush_parser::ast;
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use tollgate_effects::{Reason, Target, Verb, shell_effects};
 
 use crate::corpora::{hostile, ordinary};
@@ -12,26 +15,66 @@ fn parsed(text: &str) -> Option<ast::Program> {
     brush_parser::Parser::new(&mut reader, &options).parse_program().ok()
 }
 
-/// The names of simple commands of the outermost lists, where they are plain words.
-fn names(program: &ast::Program) -> Vec<String> {
+/// The names of the simple commands of the outermost lists, where they are plain words; with `deep`
+/// those inside of compound commands and functions as well.
+fn names(program: &ast::Program, deep: bool) -> Vec<String> {
     let mut names = Vec::new();
     for complete in &program.complete_commands {
-        for ast::CompoundListItem(list, _) in &complete.0 {
-            let more = list.additional.iter().map(|part| match part {
-                ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline) => pipeline,
-            });
-            for pipeline in std::iter::once(&list.first).chain(more) {
-                for command in &pipeline.seq {
-                    if let ast::Command::Simple(simple) = command
-                        && let Some(word) = &simple.word_or_name
-                    {
-                        names.push(word.value.clone());
-                    }
-                }
+        list(complete, deep, &mut names);
+    }
+    names
+}
+
+fn list(list: &ast::CompoundList, deep: bool, names: &mut Vec<String>) {
+    for ast::CompoundListItem(list, _) in &list.0 {
+        let more = list.additional.iter().map(|part| match part {
+            ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline) => pipeline,
+        });
+        for pipeline in std::iter::once(&list.first).chain(more) {
+            for part in &pipeline.seq {
+                command(part, deep, names);
             }
         }
     }
-    names
+}
+
+fn command(command: &ast::Command, deep: bool, names: &mut Vec<String>) {
+    match command {
+        ast::Command::Simple(simple) => {
+            names.extend(simple.word_or_name.iter().map(|word| word.value.clone()));
+        }
+        ast::Command::Compound(inner, _) if deep => compound(inner, names),
+        ast::Command::Function(function) if deep => compound(&function.body.0, names),
+        _ => {}
+    }
+}
+
+fn compound(inner: &ast::CompoundCommand, names: &mut Vec<String>) {
+    let mut bodies: Vec<&ast::CompoundList> = Vec::new();
+    match inner {
+        ast::CompoundCommand::BraceGroup(group) => bodies.push(&group.list),
+        ast::CompoundCommand::Subshell(shell) => bodies.push(&shell.list),
+        ast::CompoundCommand::ForClause(clause) => bodies.push(&clause.body.list),
+        ast::CompoundCommand::ArithmeticForClause(clause) => bodies.push(&clause.body.list),
+        ast::CompoundCommand::CaseClause(clause) => {
+            bodies.extend(clause.cases.iter().filter_map(|case| case.cmd.as_ref()));
+        }
+        ast::CompoundCommand::IfClause(clause) => {
+            bodies.extend([&clause.condition, &clause.then]);
+            for other in clause.elses.iter().flatten() {
+                bodies.extend(other.condition.as_ref());
+                bodies.push(&other.body);
+            }
+        }
+        ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+            bodies.extend([&clause.0, &clause.1.list]);
+        }
+        ast::CompoundCommand::Coprocess(process) => command(&process.body, true, names),
+        ast::CompoundCommand::Arithmetic(_) => {}
+    }
+    for body in bodies {
+        list(body, true, names);
+    }
 }
 
 fn is_plain(name: &str) -> bool {
@@ -77,7 +120,7 @@ fn both_parsers_accept_the_same_texts_and_see_the_same_programs() {
         };
         assert!(ours, "brush accepts, we do not: {command}");
         let aliases = command.contains("alias ");
-        for name in names(&program).iter().filter(|name| is_plain(name)) {
+        for name in names(&program, false).iter().filter(|name| is_plain(name)) {
             if SILENT.contains(&name.as_str())
                 || aliases
                 || command.replace(" ()", "()").contains(&format!("{name}()"))
@@ -87,11 +130,109 @@ fn both_parsers_accept_the_same_texts_and_see_the_same_programs() {
             }
             let seen = effects.iter().any(|effect| {
                 let Target::Program { name: seen, .. } = &effect.target else { return false };
-                name.starts_with(&**seen) || seen.starts_with(name.as_str())
+                // Windows takes no notice of case.
+                let (name, seen) = (name.to_ascii_lowercase(), seen.to_ascii_lowercase());
+                name.starts_with(&seen) || seen.starts_with(&name)
             });
             assert!(seen, "brush sees `{name}`, we do not: {command}");
             compared += 1;
         }
     }
     assert!(compared > 1_500, "only {compared} programs compared");
+}
+
+/// A script of simple commands `p0`, `p1` .. in every shape of the grammar.
+fn script() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        Just("a".to_owned()),
+        Just("'b c'".to_owned()),
+        Just("\"d $x e\"".to_owned()),
+        Just("f\\ g".to_owned()),
+        Just("\"(\"".to_owned()),
+        Just("'} ; fi'".to_owned()),
+        Just("${y:-z}".to_owned()),
+        Just("2>&1".to_owned()),
+        Just("> out".to_owned()),
+    ];
+    let simple = (0..40_u32, proptest::collection::vec(word, 0..4), any::<bool>()).prop_map(
+        |(number, words, assigns)| {
+            let front = if assigns { "v=1 " } else { "" };
+            format!("{front}p{number} {}", words.join(" ")).trim_end().to_owned()
+        },
+    );
+    simple.prop_recursive(5, 40, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        let three = (inner.clone(), inner.clone(), inner.clone());
+        prop_oneof![
+            two.clone().prop_map(|(a, b)| format!("{a}; {b}")),
+            two.clone().prop_map(|(a, b)| format!("{a}\n{b}")),
+            two.clone().prop_map(|(a, b)| format!("{a} && {b}")),
+            two.clone().prop_map(|(a, b)| format!("{a} || {b}")),
+            two.clone().prop_map(|(a, b)| format!("{a} | {b}")),
+            two.clone().prop_map(|(a, b)| format!("{a} &\n{b}")),
+            inner.clone().prop_map(|a| format!("( {a} )")),
+            inner.clone().prop_map(|a| format!("{{ {a}\n}}")),
+            inner.clone().prop_map(|a| format!("! {a}")),
+            two.clone().prop_map(|(a, b)| format!("if {a}; then {b}; fi")),
+            three.prop_map(|(a, b, c)| format!("if {a}\nthen {b}\nelse {c}\nfi")),
+            two.clone().prop_map(|(a, b)| format!("while {a}; do {b}; done")),
+            two.clone().prop_map(|(a, b)| format!("until {a}; do\n{b}\ndone > log")),
+            inner.clone().prop_map(|a| format!("for i in 1 2; do {a}; done")),
+            two.prop_map(|(a, b)| format!("case $x in (a|b) {a};; *) {b} ;; esac")),
+            inner.prop_map(|a| format!("cat <<'E' ; {{ {a}\n}}\nno p99 here\nE\n")),
+        ]
+    })
+}
+
+/// The programs of generated scripts that were seen, by name.
+fn seen(text: &str) -> (BTreeSet<String>, bool) {
+    let effects = shell_effects(text, &context());
+    let names = effects.iter().filter_map(|effect| match &effect.target {
+        Target::Program { name, .. } if is_generated(name) => Some(name.to_string()),
+        _ => None,
+    });
+    let whole = !effects.iter().any(|e| matches!(e.target, Target::Unknown(Reason::Syntax)));
+    (names.collect(), whole)
+}
+
+fn is_generated(name: &str) -> bool {
+    name.strip_prefix('p').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+proptest! {
+    #[test]
+    fn both_parsers_find_the_same_commands_in_scripts(text in script()) {
+        let (ours, whole) = seen(&text);
+        let program = parsed(&text);
+        prop_assert!(program.is_some(), "brush does not read\n{text}");
+        let theirs = program.map(|program| names(&program, true)).unwrap_or_default();
+        let theirs: BTreeSet<String> = theirs.into_iter().filter(|name| is_generated(name)).collect();
+        prop_assert!(whole, "we do not read\n{text}");
+        prop_assert_eq!(ours, theirs, "in\n{}", text);
+    }
+
+    /// A script with a character taken out or put in: what brush reads we read, with all commands that
+    /// brush finds; what we do not read is unknown.
+    #[test]
+    fn damaged_scripts_lose_no_command_silently(
+        text in script(),
+        at in any::<proptest::sample::Index>(),
+        put in proptest::option::of("[ ;&|(){}'\"$`\\\\\n<>#]"),
+    ) {
+        let mut letters: Vec<char> = text.chars().collect();
+        let index = at.index(letters.len());
+        match put.and_then(|put| put.chars().next()) {
+            Some(letter) => letters.insert(index, letter),
+            None => {
+                letters.remove(index);
+            }
+        }
+        let text: String = letters.into_iter().collect();
+        let (ours, whole) = seen(&text);
+        if let (Some(program), true) = (parsed(&text), whole) {
+            for name in names(&program, true).into_iter().filter(|name| is_generated(name)) {
+                prop_assert!(ours.contains(&name), "{name} is lost in\n{text}");
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Canonical calls: the JSON of the design, one kind at a time.
 
-use tollgate_effects::{Call, Effects, Target, Verb, effects};
+use tollgate_effects::{Call, Effects, Verb, effects};
 
 use crate::place::context;
 

@@ -50,7 +50,10 @@ fn answer(rig: &Rig, command: &str) -> (Verdict, String) {
     let decision = decide(rig, command);
     let asked = decision.code == Some(Code::ApprovalRequired);
     let verdict = if asked { Verdict::Ask } else { decision.verdict };
-    let said = decision.votes.iter().filter(|cast| cast.vote.is_some_and(|v| v > VoteKind::Allow));
+    let said = decision
+        .votes
+        .iter()
+        .filter(|cast| cast.vote.as_ref().is_some_and(|v| v.kind() > VoteKind::Allow));
     let hooks: Vec<&str> = said.map(|cast| &*cast.hook).collect();
     (verdict, hooks.join(", "))
 }
