@@ -26,3 +26,4 @@ mod scanning;
 mod streams;
 mod switching;
 mod testing;
+mod trying;

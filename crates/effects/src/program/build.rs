@@ -204,6 +204,12 @@ impl Run<'_> {
 
     pub(crate) fn crontab(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
         let args = running.args;
+        if running.name != "crontab" {
+            // `at`, `batch`: what flows in runs later.
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, running.stdin, "");
+            return None;
+        }
         if args.has("-l") {
             return Some(mark::VOID.to_string());
         }

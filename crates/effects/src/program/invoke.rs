@@ -35,6 +35,11 @@ const PROGRAM_FOLDERS: &[&str] = &[
     "/usr/games",
 ];
 
+fn is_sub_word(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+}
+
 impl Run<'_> {
     /// Runs `argv` in `scope`; what comes back is what it prints.
     pub(crate) fn invoke(&mut self, scope: &mut Scope, argv: Vec<String>, stdin: &str) -> String {
@@ -213,8 +218,15 @@ impl Run<'_> {
         stdin: &str,
     ) -> String {
         let args = arguments::read(program, argv);
-        self.program(name, &args.sub);
         let record = args.record.unwrap_or(&program.root);
+        if record.open && program.subs.is_empty() {
+            // Nothing is told of its sub-commands but that they are some: the first words.
+            let words = args.positionals.iter().take_while(|word| is_sub_word(word)).take(2);
+            let words: Vec<&str> = words.map(String::as_str).collect();
+            self.program(name, &words.join(" "));
+        } else {
+            self.program(name, &args.sub);
+        }
         if args.help && args.nested.is_none() {
             return mark::WORD.to_string();
         }

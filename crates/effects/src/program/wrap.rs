@@ -132,7 +132,14 @@ impl Run<'_> {
     pub(crate) fn parallel(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
         let rest = running.args.nested.clone().unwrap_or_default();
         let at = rest.iter().position(|word| word.starts_with(":::"));
-        let command = rest.get(..at.unwrap_or(rest.len())).unwrap_or_default().join(" ");
+        let words = rest.get(..at.unwrap_or(rest.len())).unwrap_or_default();
+        // With `-q` the words stay words; without it a shell reads them once more.
+        let command = if running.args.has("--quote") {
+            let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+            quoted.collect::<Vec<_>>().join(" ")
+        } else {
+            words.join(" ")
+        };
         let items = match at {
             Some(at) => {
                 let words = rest.get(at + 1..).unwrap_or_default();

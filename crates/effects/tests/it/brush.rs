@@ -179,7 +179,7 @@ fn script() -> impl Strategy<Value = String> {
             two.clone().prop_map(|(a, b)| format!("until {a}; do\n{b}\ndone > log")),
             inner.clone().prop_map(|a| format!("for i in 1 2; do {a}; done")),
             two.prop_map(|(a, b)| format!("case $x in (a|b) {a};; *) {b} ;; esac")),
-            inner.prop_map(|a| format!("cat <<'E' ; {{ {a}\n}}\nno p99 here\nE\n")),
+            inner.prop_map(|a| format!("cat <<'E'\nno p99 here\nE\n{a}")),
         ]
     })
 }
@@ -203,12 +203,17 @@ proptest! {
     #[test]
     fn both_parsers_find_the_same_commands_in_scripts(text in script()) {
         let (ours, whole) = seen(&text);
-        let program = parsed(&text);
-        prop_assert!(program.is_some(), "brush does not read\n{text}");
-        let theirs = program.map(|program| names(&program, true)).unwrap_or_default();
-        let theirs: BTreeSet<String> = theirs.into_iter().filter(|name| is_generated(name)).collect();
         prop_assert!(whole, "we do not read\n{text}");
-        prop_assert_eq!(ours, theirs, "in\n{}", text);
+        let there = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let there = there.filter(|word| is_generated(word) && *word != "p99").map(str::to_owned);
+        prop_assert_eq!(&ours, &there.collect::<BTreeSet<_>>(), "in\n{}", text);
+        // Brush does not read all that Bash does (a `case` in a subshell), and takes `( ( a ) )` for
+        // arithmetic; what it finds is there.
+        if let Some(program) = parsed(&text) {
+            for name in names(&program, true).into_iter().filter(|name| is_generated(name)) {
+                prop_assert!(ours.contains(&name), "{name} is lost in\n{text}");
+            }
+        }
     }
 
     /// A script with a character taken out or put in: what brush reads we read, with all commands that
