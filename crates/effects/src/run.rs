@@ -164,6 +164,10 @@ impl<'e> Run<'e> {
 
     pub(crate) fn thing(&mut self, verb: Verb, thing: &str) {
         debug_assert!(things::is_thing(verb, thing), "{verb} {thing}");
+        let thing = match (verb, thing) {
+            (Verb::Destroys, "database") => things::database(&self.piece.text),
+            (_, thing) => thing,
+        };
         self.out.add(verb, Target::Thing(thing.into()), &self.piece);
     }
 

@@ -38,6 +38,7 @@ const DESTROYS: &[&str] = &[
     "shredded-file",
     "system",
     "tag",
+    "test-database",
     "toolchain",
     "users",
     "volumes",
@@ -160,6 +161,15 @@ pub const fn things(verb: Verb) -> &'static [&'static str] {
         Verb::Reads | Verb::Writes | Verb::Deletes | Verb::Runs | Verb::Contacts | Verb::Does => {
             &[]
         }
+    }
+}
+
+/// What a destroyed database is by its name: one for tests is made anew every day.
+pub(crate) fn database(command: &str) -> &'static str {
+    let mut words = command.split(|c: char| !c.is_ascii_alphabetic());
+    match words.any(|word| word.eq_ignore_ascii_case("test")) {
+        true => "test-database",
+        false => "database",
     }
 }
 

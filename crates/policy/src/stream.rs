@@ -160,7 +160,8 @@ fn matches(plan: &MatchPlan, origin: &StreamOrigin<'_>) -> Option<bool> {
         | MatchPlan::Paths(..)
         | MatchPlan::Outside(..)
         | MatchPlan::Names(..)
-        | MatchPlan::Unknown(_) => None,
+        | MatchPlan::Unknown(_)
+        | MatchPlan::Hidden(_) => None,
     }
 }
 

@@ -72,6 +72,20 @@ const ACTS: &[&str] = &[
     "call-process",
 ];
 
+/// Imports that give a function another name, under which its calls are not found.
+const RENAMED: &[&str] = &[
+    "execSync:",
+    "spawnSync:",
+    "execFileSync:",
+    "rmSync:",
+    "unlinkSync:",
+    "import system as",
+    "import popen as",
+    "import Popen as",
+    "import rmtree as",
+    "import unlink as",
+];
+
 /// The language of a file by its ending.
 pub(crate) fn language_of(file: &str) -> Option<Lang> {
     let ending = file.rsplit_once('.')?.1;
@@ -137,6 +151,10 @@ impl Run<'_> {
             | Lang::Lua
             | Lang::Other => {
                 let before = self.out.len();
+                // A function that runs things, under another name: `{execSync: e}`, `system as s`.
+                if RENAMED.iter().any(|renamed| text.contains(renamed)) {
+                    self.unknown(Verb::Runs, Reason::RunText);
+                }
                 self.calls(scope, lang, text);
                 self.whole_text(lang, text, before);
             }
@@ -272,6 +290,10 @@ impl Run<'_> {
 
     /// `awk`: `system(..)`, pipes to and from commands, and redirections.
     fn awk_script(&mut self, scope: &Scope, text: &str) {
+        // gawk's own connections: a host that is read from or written to.
+        if text.contains("/inet/") || text.contains("/inet4/") || text.contains("/inet6/") {
+            self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
+        }
         let mut rest = text;
         while let Some(at) = rest.find("system") {
             rest = rest.get(at + 6..).unwrap_or_default();

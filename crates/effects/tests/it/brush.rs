@@ -45,7 +45,8 @@ fn command(command: &ast::Command, deep: bool, names: &mut Vec<String>) {
         }
         ast::Command::Compound(inner, _) if deep => compound(inner, names),
         ast::Command::Function(function) if deep => compound(&function.body.0, names),
-        _ => {}
+        ast::Command::Compound(..) | ast::Command::Function(_) | ast::Command::ExtendedTest(..) => {
+        }
     }
 }
 
@@ -187,9 +188,9 @@ fn script() -> impl Strategy<Value = String> {
 /// The programs of generated scripts that were seen, by name.
 fn seen(text: &str) -> (BTreeSet<String>, bool) {
     let effects = shell_effects(text, &context());
-    let names = effects.iter().filter_map(|effect| match &effect.target {
-        Target::Program { name, .. } if is_generated(name) => Some(name.to_string()),
-        _ => None,
+    let names = effects.iter().filter_map(|effect| {
+        let Target::Program { name, .. } = &effect.target else { return None };
+        is_generated(name).then(|| name.to_string())
     });
     let whole = !effects.iter().any(|e| matches!(e.target, Target::Unknown(Reason::Syntax)));
     (names.collect(), whole)

@@ -149,7 +149,8 @@ impl MatchPlan {
             | MatchPlan::Paths(..)
             | MatchPlan::Outside(..)
             | MatchPlan::Names(..)
-            | MatchPlan::Unknown(_) => true,
+            | MatchPlan::Unknown(_)
+            | MatchPlan::Hidden(_) => true,
         }
     }
 
