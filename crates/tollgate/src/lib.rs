@@ -22,9 +22,9 @@ mod open;
 
 pub use error::{OpenError, ReloadError};
 pub use guard::GUARD;
-pub use open::{Builder, Tollgate};
 pub use knowledge::effects_of;
 pub use open::{Builder, OpenError, ReloadError, Tollgate};
+pub use open::{Builder, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};
 pub use watch::{Reloaded, Watch};

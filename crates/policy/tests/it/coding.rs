@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tollgate_effects::NoFiles;
 use tollgate_gate::{Code, Decision, Json, Object, Verdict, VoteKind};
-use tollgate_policy::{
-    AnalysedEffects, EffectSource, LoadOptions, ToolFacts, detection, load_text,
-};
+use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, load_text};
 
 const PRESET: &str = include_str!("../../../../policies/coding.yaml");
 const ORDINARY: &str = include_str!("../../../effects/tests/corpus/ordinary.txt");
@@ -28,9 +26,7 @@ fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {
 }
 
 fn preset() -> Rig {
-    let redactors = detection::redactors();
-    let options =
-        LoadOptions { effects: Some(&effects), redactors: &redactors, ..LoadOptions::new(now()) };
+    let options = LoadOptions { effects: Some(&effects), ..LoadOptions::new(now()) };
     match load_text("coding.yaml", PRESET, &options) {
         Ok(loaded) => Rig::of(loaded),
         Err(failure) => panic!("{failure}"),

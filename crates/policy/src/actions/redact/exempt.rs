@@ -6,6 +6,7 @@
 use super::config::AllowConfig;
 use crate::actions::{ActionContext, ActionError};
 use crate::compile::effects::{EffectMemo, Question, Verb};
+use crate::compile::names::NameGlobs;
 use crate::compile::paths::PathGlobs;
 use std::sync::Arc;
 use tollgate_gate::{Patterns, View};
@@ -41,7 +42,7 @@ impl Exempt {
                 ActionError::at("allow.paths", message).remedy("write the hook in a policy file")
             );
         }
-        let any = Patterns::globs(["*"]);
+        let any = NameGlobs::new(["*"]);
         let any = any.map_err(|error| ActionError::at("allow", error.to_string()))?;
         Ok(Some(Exempt {
             anything: Question::Names(any),
