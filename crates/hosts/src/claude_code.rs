@@ -68,7 +68,9 @@ static FACTS: Facts = Facts {
     skip_prompt: Ability::Yes,
     rewrite: Ability::Partly("not of shell commands inside skills: they are refused"),
     redact: Ability::Yes,
-    redact_failure: Ability::No("a shell command is wrapped beforehand; other tools' errors stay"),
+    redact_failure: Ability::Partly(
+        "the session's lines mask shell commands; other tools' errors stay",
+    ),
     on_crash: Crash::OpenUnless("onFailure: \"block\""),
     on_timeout: Crash::OpenUnless("onFailure: \"block\""),
     timeout_ms: 600_000,

@@ -44,7 +44,7 @@ static FACTS: Facts = Facts {
     skip_prompt: Ability::Yes,
     rewrite: Ability::Yes,
     redact: Ability::Yes,
-    redact_failure: Ability::No("a shell command is wrapped beforehand; other tools' errors stay"),
+    redact_failure: Ability::No("`install --wrap` masks shell commands; other tools' errors stay"),
     on_crash: Crash::Closed,
     on_timeout: Crash::Open,
     timeout_ms: 30_000,

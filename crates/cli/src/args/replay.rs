@@ -115,6 +115,10 @@ Nothing is run, recorded or counted. What is seen in the command stands in a tab
 piece of text that it comes from. Then the policies that are in force here decide about it, as if an
 agent at work in this folder had asked; with --policy only the named files count.
 
+With HOST before it (claude-code, codex, gemini, copilot, cursor) the command goes the way of that agent
+program's own calls, by the hook that stands in its settings. It is not run, but decided and recorded,
+and what is shown is what the agent would hear.
+
 In place of a command: --call takes the canonical reading of a call ({\"kind\": \"read\", \"path\": \"x\"}; kinds
 are shell, read, write, edit, delete, fetch, search, mcp, task, patch), --tool a tool's name with --args, and
 --event a whole event.
@@ -126,14 +130,19 @@ Exit codes:
 
 Examples:
   tollgate try 'rm -rf ~'
+  tollgate try claude-code 'rm -rf ~'
   tollgate try 'make clean' --cwd ~/src/app
   tollgate try --call '{\"kind\": \"read\", \"path\": \".env\"}'
   tollgate try --tool transfer --args '{\"amount\": 5000}' --policy new.yaml")]
 #[command(group(ArgGroup::new("what").required(true).multiple(false)))]
 pub(crate) struct TryArguments {
     /// The command, as one text
-    #[arg(value_name = "COMMAND", group = "what")]
+    #[arg(value_name = "[HOST] COMMAND", group = "what")]
     pub(crate) command: Option<String>,
+
+    /// Behind the name of an agent program: the command, sent through that program's hook, and recorded
+    #[arg(value_name = "", requires = "command", conflicts_with_all = ["call", "tool", "event"])]
+    pub(crate) by_host: Option<String>,
 
     /// The canonical reading of a call, as JSON
     #[arg(long, value_name = "JSON", group = "what")]

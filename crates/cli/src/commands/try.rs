@@ -8,6 +8,7 @@ use crate::commands::decide::quiet_gate;
 use crate::desk::{Desk, run as block_on, unopened};
 use crate::effects;
 use crate::exit::{Exit, Failure};
+use crate::hosting;
 use crate::output::{answer, say};
 use crate::past;
 use serde_json::json;
@@ -23,6 +24,9 @@ const CALL_REMEDY: &str =
 
 pub(crate) fn run(globals: &Globals, arguments: &TryArguments) -> Result<Exit, Failure> {
     let cwd = folder(arguments.cwd.as_deref())?;
+    if let (Some(host), Some(command)) = (&arguments.command, &arguments.by_host) {
+        return hosting::trying::run(globals, host, command, &cwd, arguments.format);
+    }
     let desk = Desk::starting_in(globals, &cwd)?;
     let loaded = past::policy(&desk, globals)?;
     let event = match &arguments.event {

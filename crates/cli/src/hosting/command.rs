@@ -93,6 +93,12 @@ impl Calling {
 
 fn absolute(path: &Path) -> Result<String, Failure> {
     let path = std::path::absolute(path).map_err(Failure::internal)?;
+    // The folder by its real name; the file itself may be a link, as dotfiles often are.
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let path = match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        (None, _) | (Some(_), None) => path,
+    };
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Failure::usage(format!("`{}` is no text", path.display()), "rename it"))
 }

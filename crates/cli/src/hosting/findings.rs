@@ -3,6 +3,7 @@
 use super::doctor::{Case, program_of};
 use super::self_test::{OWN_SESSIONS, Proof};
 use super::{Known, home};
+use crate::commands::audit::own_keys;
 use crate::desk::Desk;
 use crate::past;
 use serde_json::{Value, json};
@@ -155,7 +156,9 @@ fn of_ledger(desk: &Desk, loaded: &Loaded) -> Option<Finding> {
         );
         Some(Finding::wrong(None, "ledger-broken", what, remedy))
     };
-    match verify(&folder, &Trust::default()) {
+    let keys = desk.places.keys().ok().and_then(|keys| own_keys(&keys).ok());
+    let trust = Trust { keys: keys.unwrap_or_default(), ..Trust::default() };
+    match verify(&folder, &trust) {
         Err(error) => broken(error.to_string()),
         Ok(done) => {
             let first = done.findings.first()?;

@@ -18,7 +18,7 @@ use tollgate::installs::{Install, Installs, InstallsError, digest};
 use tollgate_hosts::settings::{Scope, SettingsError, standing, with_hooks};
 
 /// What a person's policy starts from.
-const PRESET: Preset = Preset::ObserveOnly;
+const PRESET: Preset = Preset::Coding;
 
 pub(crate) fn run(globals: &Globals, arguments: &InstallArguments) -> Result<Exit, Failure> {
     let scope = Scope::from(arguments.scope);

@@ -10,13 +10,15 @@ mod file;
 mod findings;
 pub(crate) mod install;
 mod self_test;
+pub(crate) mod trying;
 pub(crate) mod uninstall;
 
 use crate::desk::Desk;
 use crate::exit::Failure;
 use std::path::PathBuf;
+use tollgate::gate::text::shown;
 use tollgate_hosts::Facts;
-use tollgate_hosts::settings::{Form, Managed, Scope, form};
+use tollgate_hosts::settings::{FORMS, Form, Managed, Scope, form};
 
 /// A host, and how it writes hooks.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +27,16 @@ struct Known {
     form: &'static Form,
 }
 
-/// The host of this name, which the arguments have checked.
+/// The host of this name.
 fn known(name: &str) -> Result<Known, Failure> {
     let facts = tollgate_hosts::host(name).map(|host| host.facts());
     match (facts, form(name)) {
         (Some(facts), Some(form)) => Ok(Known { facts, form }),
-        (None | Some(_), _) => Err(Failure::internal(format!("`{name}` is no host"))),
+        (None | Some(_), _) => {
+            let names: Vec<&str> = FORMS.iter().map(|form| form.host).collect();
+            let message = format!("`{}` is no agent program", shown(name, 100));
+            Err(Failure::usage(message, format!("it is one of {}", names.join(", "))))
+        }
     }
 }
 
