@@ -23,7 +23,6 @@ mod open;
 pub use error::{OpenError, ReloadError};
 pub use guard::GUARD;
 pub use knowledge::effects_of;
-pub use open::{Builder, OpenError, ReloadError, Tollgate};
 pub use open::{Builder, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};
