@@ -177,7 +177,7 @@ fn a_settling_that_is_cancelled_leaves_an_outcome_all_the_same() {
 
 /// A ledger that takes its time: each record is there at once, the answer comes a poll later.
 #[derive(Default)]
-struct Slow(tollgate_gate::MemoryLedger);
+struct Slow(MemoryLedger);
 
 impl Ledger for Slow {
     fn append(
