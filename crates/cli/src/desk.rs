@@ -13,7 +13,7 @@ use tollgate::gate::{
 use tollgate::ledger::ledger_options;
 use tollgate::places::user_name;
 use tollgate::policy::{Layer, Loaded};
-use tollgate::store::{Committer, FileLedger, SystemClock};
+use tollgate::store::{Committer, DiskState, FileLedger, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Switches, SwitchesError};
 
 /// Longest text of a person or policy that a line shows, in characters.
@@ -129,6 +129,21 @@ pub(crate) fn agreed(question: &str) -> Result<bool, Failure> {
     let mut line = String::new();
     input.read_line(&mut line).map_err(Failure::internal)?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Refuses what an agent has started: it may not answer or switch what governs it.
+pub(crate) fn refuse_governed(state: &DiskState) -> Result<(), Failure> {
+    // A session that cannot be read may be the one.
+    let all: Result<Vec<_>, _> =
+        state.sessions().map_err(|fault| Failure::internal(&fault))?.into_iter().collect();
+    let all = all.map_err(|fault| Failure::internal(&fault))?;
+    match tollgate::person::governed_by(&all) {
+        None => Ok(()),
+        Some(session) => Err(Failure::usage(
+            format!("an agent has started this: it runs below session `{}`", session.id),
+            "a person does this, in a terminal that no agent has started",
+        )),
+    }
 }
 
 /// Runs a future to its end.

@@ -6,8 +6,10 @@
 
 use crate::event::{EventId, Name};
 use crate::json::Json;
+use crate::payload::Payload;
 use crate::session::Session;
 use crate::soon::Soon;
+use crate::state::CallKey;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -24,6 +26,10 @@ pub struct ApprovalRequest {
     pub subject: Name,
     /// The arguments that will run, scrubbed.
     pub shown: Json,
+    /// The call as it will run, unscrubbed: to say what it would do. Never to be shown or kept.
+    pub payload: Payload,
+    /// The call's key, by which its end is told.
+    pub call: CallKey,
     /// The digest of the exact call, unscrubbed: host, session, cwd, tool, server and arguments.
     pub call_digest: Name,
     /// Whether the call that will run is another than the one that was asked for.
@@ -36,6 +42,25 @@ pub struct ApprovalRequest {
     pub reason: Arc<str>,
     /// How long the question stands, in milliseconds.
     pub expires_ms: Option<u64>,
+    /// How long the call may wait for its answer, in milliseconds.
+    pub wait_ms: Option<u64>,
+}
+
+/// An answer, and the approval that it is given under: an earlier one, where the same question stood
+/// already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalReply {
+    /// The approval's id.
+    pub approval: Name,
+    /// What was answered.
+    pub answer: ApprovalAnswer,
+}
+
+impl ApprovalReply {
+    /// An answer to this request itself.
+    pub fn to(request: &ApprovalRequest, answer: ApprovalAnswer) -> ApprovalReply {
+        ApprovalReply { approval: Name::clone(&request.id), answer }
+    }
 }
 
 /// What people answered. Pending, denied, expired and cancelled are four different things.
@@ -43,7 +68,7 @@ pub struct ApprovalRequest {
 pub enum ApprovalAnswer {
     /// Everyone who was asked agrees.
     Approved {
-        /// Who did.
+        /// Who did, and in whose name: users, and the groups that were asked.
         by: BTreeSet<Name>,
     },
     /// Someone said no.
@@ -64,10 +89,38 @@ pub enum ApprovalAnswer {
     LeftToHost,
     /// There is no way to reach a person.
     Unreachable,
+    /// So many questions of this session are unanswered that no further one is put.
+    TooMany {
+        /// How many.
+        waiting: usize,
+    },
+    /// What keeps the questions failed.
+    Failed {
+        /// Why; for the person, not for the model.
+        cause: Arc<str>,
+    },
 }
 
 /// Reaches people.
 pub trait Approver: Send + Sync {
     /// Asks, and waits for as long as the deployment wants to wait.
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer>;
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply>;
+
+    /// A yes is used up: the call that it was given for runs next. Whoever keeps approvals makes this
+    /// durable, once for each yes; otherwise the call is refused.
+    ///
+    /// # Errors
+    /// Why the yes cannot be used, for the person.
+    fn run<'a>(
+        &'a self,
+        _approval: &'a Name,
+        _call: &'a CallKey,
+    ) -> Soon<'a, Result<(), Arc<str>>> {
+        Soon::now(Ok(()))
+    }
+
+    /// A yes that was given out is free again: its call does not run.
+    fn release<'a>(&'a self, _approval: &'a Name) -> Soon<'a, ()> {
+        Soon::now(())
+    }
 }

@@ -25,6 +25,8 @@ pub enum Code {
     ApprovalDenied,
     /// Nobody answered in time.
     ApprovalExpired,
+    /// The question was taken back.
+    ApprovalCancelled,
     /// A limit is reached.
     LimitExceeded,
     /// A circuit breaker is open.
@@ -42,7 +44,7 @@ pub enum Code {
 }
 
 impl Code {
-    const KNOWN: [(Code, &'static str); 15] = [
+    const KNOWN: [(Code, &'static str); 16] = [
         (Code::UnknownTool, "unknown_tool"),
         (Code::InvalidArguments, "invalid_arguments"),
         (Code::ToolError, "tool_error"),
@@ -52,6 +54,7 @@ impl Code {
         (Code::ApprovalRequired, "approval_required"),
         (Code::ApprovalDenied, "approval_denied"),
         (Code::ApprovalExpired, "approval_expired"),
+        (Code::ApprovalCancelled, "approval_cancelled"),
         (Code::LimitExceeded, "limit_exceeded"),
         (Code::CircuitOpen, "circuit_open"),
         (Code::Withheld, "withheld"),

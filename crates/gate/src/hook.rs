@@ -174,7 +174,7 @@ impl Opinion {
     /// `ask` these, for this reason.
     pub fn ask<W: Into<Name>>(who: impl IntoIterator<Item = W>, reason: &str) -> Opinion {
         let who = who.into_iter().map(Into::into).collect();
-        Opinion::vote(Vote::Ask(Question { who, reason: reason.into(), expires_ms: None }))
+        Opinion::vote(Vote::Ask(Question { who, reason: reason.into(), ..Question::default() }))
     }
 
     /// `respond` with this.

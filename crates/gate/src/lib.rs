@@ -71,7 +71,7 @@ mod gate;
 mod index;
 mod wire;
 
-pub use approval::{ApprovalAnswer, ApprovalRequest, Approver};
+pub use approval::{ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver};
 pub use channel::Channel;
 pub use clock::{Clock, ManualClock, Timestamp};
 pub use code::Code;

@@ -93,6 +93,8 @@ pub struct Question {
     pub reason: Arc<str>,
     /// How long the question stands, in milliseconds.
     pub expires_ms: Option<u64>,
+    /// How long the call may wait for its answer, in milliseconds.
+    pub wait_ms: Option<u64>,
 }
 
 /// A refusal, of a call or of a session.
@@ -163,6 +165,7 @@ pub struct Joined {
     lead: Option<Lead>,
     who: BTreeSet<Name>,
     expires_ms: Option<u64>,
+    wait_ms: Option<u64>,
     skip_host_prompt: bool,
 }
 
@@ -180,31 +183,31 @@ pub struct Lead {
 impl Joined {
     /// The join of one vote. A hook votes once, so a rank stands for one vote.
     pub fn of(rank: Rank, hook: Name, vote: Vote) -> Joined {
-        let (mut who, mut expires_ms) = (BTreeSet::new(), None);
+        let (mut who, mut expires_ms, mut wait_ms) = (BTreeSet::new(), None, None);
         if let Vote::Ask(question) = &vote {
             who.clone_from(&question.who);
-            expires_ms = question.expires_ms;
+            (expires_ms, wait_ms) = (question.expires_ms, question.wait_ms);
         }
         let skip_host_prompt = matches!(vote, Vote::Allow(Allowance { skip_host_prompt: true }));
-        Joined { lead: Some(Lead { rank, hook, vote }), who, expires_ms, skip_host_prompt }
+        let lead = Some(Lead { rank, hook, vote });
+        Joined { lead, who, expires_ms, wait_ms, skip_host_prompt }
     }
 
     /// The join of both: the strictest vote leads, everyone asked by either is asked, and the
-    /// shorter expiry holds.
+    /// shorter times hold.
     #[must_use]
     pub fn join(self, other: Joined) -> Joined {
         let mut who = self.who;
         who.extend(other.who);
-        let expires_ms = match (self.expires_ms, other.expires_ms) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        let shorter = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        let expires_ms = shorter(self.expires_ms, other.expires_ms);
+        let wait_ms = shorter(self.wait_ms, other.wait_ms);
         let lead = match (self.lead, other.lead) {
             (Some(a), Some(b)) => Some(if leads(&a, &b) { a } else { b }),
             (a, b) => a.or(b),
         };
         let skip_host_prompt = self.skip_host_prompt || other.skip_host_prompt;
-        Joined { lead, who, expires_ms, skip_host_prompt }
+        Joined { lead, who, expires_ms, wait_ms, skip_host_prompt }
     }
 
     /// The strictest vote, or `None` when nobody voted.
@@ -225,6 +228,11 @@ impl Joined {
     /// The shortest expiry of any question, in milliseconds.
     pub fn expires_ms(&self) -> Option<u64> {
         self.expires_ms
+    }
+
+    /// The shortest wait of any question that has one, in milliseconds.
+    pub fn wait_ms(&self) -> Option<u64> {
+        self.wait_ms
     }
 
     /// Whether the host's own prompt is to be skipped, if the verdict is `allow`.

@@ -97,6 +97,10 @@ pub struct PolicySettings {
     pub session_lease: Option<Duration>,
     /// Groups of users.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// Groups of users that managed and user policies define: whose word counts for an answer.
+    pub own_groups: BTreeMap<String, Vec<String>>,
+    /// The public keys of those who sign their answers, as hexadecimal digits, by user.
+    pub approvers: BTreeMap<String, String>,
     /// What the policy declares about tools.
     pub tools: ToolFacts,
     /// Names of hooks that later layers leave alone.
@@ -358,6 +362,8 @@ pub(crate) fn settings(plan: &Plan) -> PolicySettings {
         session_idle: settings.session_idle_ms.map(Duration::from_millis),
         session_lease: settings.session_lease_ms.map(Duration::from_millis),
         groups: settings.groups.clone(),
+        own_groups: settings.own_groups.clone(),
+        approvers: settings.approvers.clone(),
         tools: settings.facts.clone(),
         locked: settings.locked.clone(),
     }

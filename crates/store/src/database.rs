@@ -36,7 +36,6 @@ pub(crate) struct Schema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// A change outlives a power cut before it is answered for.
-    #[cfg_attr(not(test), expect(dead_code, reason = "approvals will be kept so"))]
     Durable,
     /// A change outlives a kill; a power cut may take the last ones back, whole ones. Opening and
     /// closing cost no writing.

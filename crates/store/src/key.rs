@@ -31,6 +31,10 @@ impl PublicKey {
         VerifyingKey::from_bytes(&parse_hex(text)?).ok().map(PublicKey)
     }
 
+    pub(crate) fn of(key: &SigningKey) -> PublicKey {
+        PublicKey(key.verifying_key())
+    }
+
     /// Its 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()

@@ -11,6 +11,7 @@
 //! There is no service to start, no database and no async runtime on the way of a record. It runs on
 //! Unix systems only: it rests on their file permissions and locks.
 
+pub mod approvals;
 pub mod book;
 pub mod checkpoint;
 pub mod clock;
@@ -45,6 +46,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use approvals::{Approval, ApprovalState, Approvals, ApproverKey, SealedKey};
 pub use book::{Book, BookError, Entries, Entry};
 pub use checkpoint::Checkpoint;
 pub use clock::SystemClock;

@@ -59,8 +59,9 @@ pub const ERASURES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const JOURNAL_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Largest tombstone, in bytes.
 pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;
-/// Days after which a session that nobody has used is forgotten, unless it was ended.
-pub const SESSION_IDLE_DAYS_MAX: u64 = 30;
+/// Days after which a session that nobody has used is forgotten, unless it was ended or the policy says
+/// another time.
+pub const SESSION_IDLE_DAYS_MAX: u32 = 30;
 /// Calls of a session that are noted to hold something; with more, every call is looked up.
 pub const OPEN_NOTES_MAX: usize = 256;
 /// Processes of its host that are noted of one session.

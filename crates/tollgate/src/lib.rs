@@ -6,8 +6,10 @@
 //! Without a policy or hooks it refuses to open: a gate that nobody told anything would only look
 //! like one.
 
+pub mod approver;
 pub mod installs;
 pub mod ledger;
+pub mod person;
 pub mod places;
 pub mod review;
 pub mod switches;
@@ -16,6 +18,7 @@ pub mod watch;
 mod error;
 mod guard;
 mod host_files;
+mod kept;
 mod knowledge;
 mod mask_key;
 mod open;

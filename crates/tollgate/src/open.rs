@@ -1,10 +1,12 @@
 //! Opening: from a policy and a place for the ledger to a gate that is ready, and reloading it.
 
+use crate::approver::DiskApprover;
 use crate::error::{OpenError, ReloadError};
 use crate::guard::{self, Whereabouts};
+use crate::kept::Keeping;
 use crate::knowledge;
 use crate::ledger::{KeptLedger, Trouble, scrub_with};
-use crate::places::{Places, PlacesError, PlacesLoadError};
+use crate::places::{Places, PlacesLoadError};
 use crate::switches::{Effect, Switches, SwitchesError};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,10 +17,10 @@ use tollgate_gate::{
 };
 use tollgate_policy::snapshot::Freshness;
 use tollgate_policy::{
-    HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, ToolFacts, TrustStore, load,
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, PolicySettings, TrustStore, load,
     load_text,
 };
-use tollgate_store::{DiskState, HostProcess, SystemClock};
+use tollgate_store::{HostProcess, SystemClock};
 
 /// A gate under a policy, with its ledger.
 pub struct Tollgate {
@@ -27,6 +29,8 @@ pub struct Tollgate {
     source: Source,
     trust: Option<TrustStore>,
     mode: Option<Mode>,
+    /// What asks people by way of the disk: it goes by the policy in force.
+    approver: Option<Arc<DiskApprover>>,
     in_force: Mutex<InForce>,
     trouble: Trouble,
 }
@@ -64,6 +68,9 @@ enum Source {
     Places(Box<Places>),
 }
 
+/// Makes what reaches people of what asks them by way of the disk.
+type Over = dyn FnOnce(Option<Arc<dyn Approver>>) -> Arc<dyn Approver>;
+
 /// Puts a [`Tollgate`] together.
 #[derive(Default)]
 pub struct Builder {
@@ -77,10 +84,9 @@ pub struct Builder {
     short_lived: bool,
     ledger: Option<Arc<dyn Ledger>>,
     state: Option<Arc<dyn State>>,
-    state_folder: Option<PathBuf>,
-    host: Option<HostProcess>,
+    keeping: Keeping,
     scrub: Option<Arc<dyn Scrub>>,
-    approver: Option<Arc<dyn Approver>>,
+    approver: Option<Box<Over>>,
     clock: Option<Arc<dyn Clock>>,
 }
 
@@ -145,6 +151,9 @@ impl Tollgate {
         let hooks: Vec<HookInfo> = loaded.hooks().collect();
         let (effect, trouble) = self.switched(&hooks);
         self.swap(&base, &effect).await?;
+        if let Some(approver) = &self.approver {
+            approver.go_by(&loaded.settings);
+        }
         let mut notices = notices(&loaded);
         notices.extend(trouble.map(|error| error.to_string()));
         let (layers, digest) = (loaded.layers, Some(loaded.digest));
@@ -292,19 +301,6 @@ fn switched(
     match Switches::read(&state) {
         Ok(switches) => (switches.at(clock.now(), hooks), None),
         Err(error) => (Effect::default(), Some(error)),
-    }
-}
-
-/// Where sessions are kept on disk, unless the program keeps them itself.
-fn state_folder(
-    source: &Source,
-    named: Option<PathBuf>,
-    has_own: bool,
-) -> Result<Option<PathBuf>, PlacesError> {
-    match source {
-        _ if has_own || named.is_some() => Ok(named),
-        Source::Places(places) => places.state().map(Some),
-        Source::Code | Source::Text(..) | Source::Layers(_) => Ok(None),
     }
 }
 
@@ -464,7 +460,7 @@ impl Builder {
     /// [`Builder::places`] that is the state folder, without any of these they are kept in memory.
     #[must_use]
     pub fn state_folder(mut self, folder: impl Into<PathBuf>) -> Builder {
-        self.state_folder = Some(folder.into());
+        self.keeping.folder = Some(folder.into());
         self
     }
 
@@ -472,7 +468,15 @@ impl Builder {
     /// on disk, so that nothing that it has started can answer for a person.
     #[must_use]
     pub fn host_process(mut self, host: HostProcess) -> Builder {
-        self.host = Some(host);
+        self.keeping.host = Some(host);
+        self
+    }
+
+    /// A call waits no longer than this for an answer, whatever its policy says, in milliseconds: the
+    /// time that its host waits, with some to spare.
+    #[must_use]
+    pub fn wait_ms_max(mut self, wait_ms: u64) -> Builder {
+        self.keeping.wait_ms_max = Some(wait_ms);
         self
     }
 
@@ -483,10 +487,21 @@ impl Builder {
         self
     }
 
-    /// Reaches people with this. Without one, what would be asked is refused.
+    /// Reaches people with this. Without one they are asked by way of the state folder, and where there
+    /// is none, what would be asked is refused.
     #[must_use]
-    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Builder {
-        self.approver = Some(approver);
+    pub fn approver(self, approver: Arc<dyn Approver>) -> Builder {
+        self.approver_over(|_| approver)
+    }
+
+    /// Reaches people with what this makes; it is given what asks them by way of the state folder, if
+    /// sessions are kept there.
+    #[must_use]
+    pub fn approver_over(
+        mut self,
+        over: impl FnOnce(Option<Arc<dyn Approver>>) -> Arc<dyn Approver> + 'static,
+    ) -> Builder {
+        self.approver = Some(Box::new(over));
         self
     }
 
@@ -517,7 +532,7 @@ impl Builder {
         let mut in_force = InForce::default();
         let (mut ledger_folder, mut keys) = (self.ledger_folder, self.keys);
         let mut whereabouts = Whereabouts::default();
-        let mut facts = ToolFacts::default();
+        let mut settings = PolicySettings::default();
         if let Some(mut loaded) = loaded {
             if let Some(lease) = loaded.settings.session_lease {
                 builder = builder.lease_ms(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
@@ -534,17 +549,16 @@ impl Builder {
                 loaded.ruleset = with_mode(loaded.ruleset, mode)?;
             }
             whereabouts.layers(&loaded.layers);
-            facts.clone_from(&loaded.settings.tools);
+            settings.clone_from(&loaded.settings);
             let ruleset;
             (ruleset, in_force) = put_in_force(loaded, &source, &*clock)?;
             builder = builder.ruleset(ruleset);
         } else if let Some(mode) = self.mode {
             builder = builder.mode(mode);
         }
-        if let Source::Places(places) = &source {
-            whereabouts.places(places);
-        }
-        let state_folder = state_folder(&source, self.state_folder, self.state.is_some())?;
+        let places = if let Source::Places(places) = &source { Some(&**places) } else { None };
+        places.into_iter().for_each(|places| whereabouts.places(places));
+        let state_folder = self.keeping.folder_for(places, &settings, self.state.is_some())?;
         let kept = [&keys, &ledger_folder, &state_folder];
         kept.into_iter().flatten().for_each(|folder| whereabouts.folder(folder));
         let mut trouble = Trouble::default();
@@ -557,17 +571,19 @@ impl Builder {
         if let Some(ledger) = self.ledger {
             builder = builder.ledger(ledger);
         }
-        let on_disk = state_folder.map(|folder| DiskState::new(&folder, clock.clone(), self.host));
-        if let Some(state) = self.state.or(on_disk.map(|state| Arc::new(state) as Arc<dyn State>)) {
+        let scrub = self.scrub.map_or_else(|| scrub_with(keys.as_deref()), Ok)?;
+        builder = builder.scrub(Arc::clone(&scrub));
+        let folder = state_folder.as_deref();
+        let (mut builder, approver) = self.keeping.open(builder, folder, &clock, &scrub, &settings);
+        if let Some(state) = self.state {
             builder = builder.state(state);
         }
-        builder = builder.scrub(self.scrub.map_or_else(|| scrub_with(keys.as_deref()), Ok)?);
-        if let Some(approver) = self.approver {
-            builder = builder.approver(approver);
+        if let Some(over) = self.approver {
+            builder = builder.approver(over(approver.clone().map(|asking| asking as _)));
         }
-        let guard = guard::hook(whereabouts, &facts);
+        let guard = guard::hook(whereabouts, &settings.tools);
         let gate = Arc::new(builder.hooks(guard).hooks(self.hooks).build()?);
         let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
-        Ok(Tollgate { gate, clock, source, trust, mode, in_force, trouble })
+        Ok(Tollgate { gate, clock, source, trust, mode, approver, in_force, trouble })
     }
 }

@@ -10,8 +10,8 @@ use tollgate_agent::{
     Declaration, Dispatch, Dispatched, Fate, Gated, Tool, asynchronous, blocking,
 };
 use tollgate_gate::{
-    ApprovalAnswer, ApprovalRequest, Approver, Claim, Code, Counted, EventKind, Gate, Hook,
-    Matcher, MemoryLedger, Opinion, Quota, RecordKind, Roles, Session, Soon, inline,
+    ApprovalReply, ApprovalRequest, Approver, Claim, Code, Counted, EventKind, Gate, Hook, Matcher,
+    MemoryLedger, Opinion, Quota, RecordKind, Roles, Session, Soon, inline,
 };
 
 fn rig(tools: Vec<Tool>, hooks: Vec<Hook>) -> Rig {
@@ -177,7 +177,7 @@ fn blocking_work_that_is_dropped_while_it_waits_for_a_thread_never_begins() {
 struct Silence;
 
 impl Approver for Silence {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
         Soon::later(std::future::pending())
     }
 }

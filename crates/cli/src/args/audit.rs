@@ -296,6 +296,21 @@ can trust the new one by the hand-over, which the old one has signed.")]
         #[arg(long)]
         yes: bool,
     },
+    /// The key that somebody signs their answers to approvals with
+    Approver {
+        #[command(subcommand)]
+        command: ApproverKeyCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApproverKeyCommand {
+    /// Make one, sealed by a passphrase that is asked for
+    New {
+        /// The file (default: approver.key in the folder of keys)
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
 }
 
 #[cfg(test)]

@@ -6,15 +6,16 @@ mod exec;
 mod hook;
 mod hosting;
 mod mcp;
+mod people;
 mod policy;
 mod replay;
 mod review;
 mod switch;
 
 pub(crate) use audit::{
-    AnchorArguments, AuditArguments, AuditCommand, EraseArguments, KeysArguments, KeysCommand,
-    ListArguments, Moment, ProofCommand, PruneArguments, ShowArguments, StatsArguments,
-    TailArguments, VerifyArguments, Which as WhichRecords,
+    AnchorArguments, ApproverKeyCommand, AuditArguments, AuditCommand, EraseArguments,
+    KeysArguments, KeysCommand, ListArguments, Moment, ProofCommand, PruneArguments, ShowArguments,
+    StatsArguments, TailArguments, VerifyArguments, Which as WhichRecords,
 };
 pub(crate) use detect::{
     MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
@@ -23,6 +24,10 @@ pub(crate) use exec::ExecArguments;
 pub(crate) use hook::HookArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
 pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
+pub(crate) use people::{
+    AnswerArguments, ApprovalsArguments, ApprovalsCommand, LimitsArguments, LimitsCommand, NoFor,
+    SessionsArguments, SessionsCommand, YesFor,
+};
 pub(crate) use policy::{
     CheckArguments, CheckAs, CheckFormat, DecideArguments, InitArguments, Preset, SchemaArguments,
     SchemaName, TrustArguments,
@@ -107,6 +112,12 @@ pub(crate) enum Command {
     Status(StatusArguments),
     /// List hooks, disable one for a while, enable it again
     Hooks(HooksArguments),
+    /// Answer what hooks ask people, and see what was answered
+    Approvals(ApprovalsArguments),
+    /// See who acts, end a session, take that back
+    Sessions(SessionsArguments),
+    /// See what limits and breakers have counted, and forget it
+    Limits(LimitsArguments),
     /// Let hooks only watch for a short while; it ends by itself
     Pause(PauseArguments),
     /// Read the ledger, verify it, take away from it

@@ -1,7 +1,8 @@
 //! `tollgate keys`: the key that checkpoints are signed with, and a new one in its place.
 
+use super::approvals::make_key;
 use super::audit::own_keys;
-use crate::args::{Globals, KeysArguments, KeysCommand};
+use crate::args::{ApproverKeyCommand, Globals, KeysArguments, KeysCommand};
 use crate::desk::{Desk, agreed, misplaced};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
@@ -15,6 +16,9 @@ pub(crate) fn run(globals: &Globals, arguments: &KeysArguments) -> Result<Exit, 
     let desk = Desk::new(globals)?;
     let keys = desk.places.keys().map_err(|error| misplaced(&error))?;
     match &arguments.command {
+        KeysCommand::Approver { command: ApproverKeyCommand::New { file } } => {
+            return make_key(&desk, file.as_deref());
+        }
         KeysCommand::Show { json } => {
             let own = own_keys(&keys)?;
             let Some((now, before)) = own.split_first() else { return Err(none()) };

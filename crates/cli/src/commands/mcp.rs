@@ -10,7 +10,7 @@ use crate::output;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tollgate::Tollgate;
 use tollgate::gate::text::shown;
 use tollgate::gate::{EventId, Name, RecordKind, Session};
@@ -50,17 +50,23 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
     };
     let state = desk.state()?;
     let definitions = Arc::new(Definitions::new(&*server, Some(Arc::new(PinFile::of(&state)))));
-    let asking = Asking::or_else(None);
+    let made = Arc::new(OnceLock::new());
+    let make = Arc::clone(&made);
     let opened = Tollgate::builder()
         .places(desk.places.clone())
         .hook(definitions.hook())
-        .approver(Arc::<Asking>::clone(&asking))
+        .approver_over(move |durable| {
+            let asking = make.get_or_init(|| Asking::or_else(durable));
+            Arc::<Asking>::clone(asking)
+        })
         .open()
         .map_err(|error| unopened(&error))?;
     for notice in opened.notices() {
         output::note(&notice);
     }
     let opened = Arc::new(opened);
+    let asking = made.get_or_init(|| Asking::or_else(None));
+    let asking = Arc::<Asking>::clone(asking);
     let watch = opened.watch(|heard| match heard {
         Ok((_, digest)) => output::note(&format!("what is in force changed: {digest}")),
         Err(error) => output::note(&format!("what was in force stays in force: {error}")),

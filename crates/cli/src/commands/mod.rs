@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod allow;
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backtest;
 pub(crate) mod check;
@@ -9,11 +10,13 @@ pub(crate) mod explain;
 pub(crate) mod hooks;
 pub(crate) mod init;
 pub(crate) mod keys;
+pub(crate) mod limits;
 pub(crate) mod mcp;
 pub(crate) mod pause;
 pub(crate) mod redact;
 pub(crate) mod review;
 pub(crate) mod schema;
+pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod test;
 pub(crate) mod trust;

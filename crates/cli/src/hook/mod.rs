@@ -210,8 +210,13 @@ fn judged(
     let openness = policy.openness();
     let is_last_good = policy.freshness == Freshness::LastGood;
     let session = session(host, heard, &policy.workspace);
-    let tollgate = Tollgate::builder()
-        .approver(Arc::new(HostPrompt { can_ask: heard.can_ask }))
+    let can_ask = heard.can_ask;
+    let mut builder = Tollgate::builder();
+    if let Some(host) = tollgate::person::host_process() {
+        builder = builder.host_process(host);
+    }
+    let tollgate = builder
+        .approver_over(move |durable| Arc::new(HostPrompt { can_ask, durable }))
         .loaded(policy.places, policy.loaded, policy.freshness)
         .open()
         .map_err(|error| unopened(&error))?;

@@ -8,6 +8,7 @@
 )]
 
 mod allowing;
+mod approving;
 mod auditing;
 mod backtesting;
 mod channels;

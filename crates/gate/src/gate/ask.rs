@@ -4,8 +4,8 @@
 //! if what it then asks is covered by what was agreed to, for the same call.
 
 use super::Gate;
-use super::decide::{Finding, resolve};
-use crate::approval::{ApprovalAnswer, ApprovalRequest};
+use super::decide::{Finding, call_key, resolve};
+use crate::approval::{ApprovalAnswer, ApprovalReply, ApprovalRequest};
 use crate::chain::Chain;
 use crate::code::Code;
 use crate::event::{Event, EventId, Name};
@@ -28,6 +28,11 @@ pub(super) struct Agreed {
 }
 
 impl Agreed {
+    /// The approval that the yes was given under.
+    pub(super) fn approval(&self) -> Name {
+        Name::clone(&self.request.id)
+    }
+
     /// What holds after the chain ran again: the yes counts only for the call and the people that
     /// were asked.
     pub(super) fn resolve(self, chain: &Chain<'_>, ruleset: &Ruleset, event: &Event) -> Finding {
@@ -60,9 +65,13 @@ impl Gate {
         let Some(approver) = &self.approver else {
             return Err(unreachable_finding(asked));
         };
-        let request = self.request(event, chain, asked);
-        let answer = approver.ask(&request).await;
+        let mut request = self.request(event, chain, asked);
+        let ApprovalReply { approval, answer } = approver.ask(&request).await;
+        request.id = approval;
         if self.record_answer(event, &request, &answer, ruleset).await.is_err() {
+            if matches!(answer, ApprovalAnswer::Approved { .. }) {
+                approver.release(&request.id).await;
+            }
             let reason = "the answer could not be recorded";
             return Err(Finding::refuse(Code::LedgerUnavailable, reason, asked.hook.clone()));
         }
@@ -81,11 +90,21 @@ impl Gate {
                 refuse(Code::ApprovalExpired, reason)
             }
             ApprovalAnswer::Cancelled => {
-                refuse(Code::ApprovalRequired, "the question was taken back".to_owned())
+                refuse(Code::ApprovalCancelled, "the question was taken back".to_owned())
             }
             ApprovalAnswer::Pending => {
-                let reason = format!("a person is asked to confirm: {}", request.reason);
-                refuse(Code::ApprovalRequired, reason)
+                let reason = format!(
+                    "a person is asked to confirm (approval {}): {}; the same call may be made again \
+                     once they have answered",
+                    request.id, request.reason
+                );
+                refuse(Code::ApprovalRequired, reason).map_err(|mut finding: Finding| {
+                    let remedy = format!("answer it: tollgate approvals approve {}", request.id);
+                    if let Some(refusal) = &mut finding.refusal {
+                        refusal.remedy = Some(remedy.into());
+                    }
+                    finding
+                })
             }
             ApprovalAnswer::LeftToHost => Err(Finding {
                 verdict: Verdict::Ask,
@@ -94,7 +113,40 @@ impl Gate {
                 approval: Some(Name::clone(&request.id)),
                 ..Finding::allow()
             }),
+            ApprovalAnswer::TooMany { waiting } => {
+                let reason = format!("{waiting} earlier questions of this session are unanswered");
+                Err(Finding::refuse(Code::ApprovalRequired, reason, asked.hook.clone()))
+            }
+            ApprovalAnswer::Failed { cause } => Err(failed_finding(asked, cause)),
             ApprovalAnswer::Unreachable => Err(unreachable_finding(asked)),
+        }
+    }
+
+    /// What becomes of a yes that was given: a call that goes through by it uses it up now, or does not
+    /// go through; for any other it is free again.
+    pub(super) async fn close_asked(
+        &self,
+        event: &Event,
+        given: Name,
+        finding: Finding,
+    ) -> Finding {
+        let Some(approver) = &self.approver else { return finding };
+        if !finding.goes_through() || finding.approval.is_none() {
+            approver.release(&given).await;
+            return finding;
+        }
+        let key = call_key(event);
+        let Err(cause) = approver.run(&given, &key).await else { return finding };
+        // What was reserved for it is given back: it does not run.
+        let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
+        let failed = failed_finding(&finding, cause);
+        Finding { approval: finding.approval, ..failed }
+    }
+
+    /// A yes that was given out and whose call does not run after all.
+    pub(super) async fn release_approval(&self, approval: &Option<Name>) {
+        if let (Some(approver), Some(approval)) = (&self.approver, approval) {
+            approver.release(approval).await;
         }
     }
 
@@ -113,6 +165,9 @@ impl Gate {
             hook: asked.hook.clone().unwrap_or_default(),
             reason: asked.refusal.as_ref().map(|r| Arc::clone(&r.reason)).unwrap_or_default(),
             expires_ms: joined.expires_ms(),
+            wait_ms: joined.wait_ms(),
+            payload: chain.current.clone(),
+            call: call_key(event),
         }
     }
 
@@ -133,6 +188,8 @@ impl Gate {
             ApprovalAnswer::Pending => ("pending", Vec::new(), None),
             ApprovalAnswer::LeftToHost => ("left_to_host", Vec::new(), None),
             ApprovalAnswer::Unreachable => ("unreachable", Vec::new(), None),
+            ApprovalAnswer::TooMany { .. } => ("too_many", Vec::new(), None),
+            ApprovalAnswer::Failed { cause } => ("failed", Vec::new(), Some(&**cause)),
         };
         let mut record = self.new_record(RecordKind::Approval);
         record.session = Some(self.scrubbed_session(&event.session));
@@ -149,6 +206,16 @@ impl Gate {
         record.detail = Some(detail.into());
         self.ledger.append(record, ruleset.settings().durability).await
     }
+}
+
+/// Approvals cannot be read or written: the model hears that, the person hears why.
+fn failed_finding(asked: &Finding, cause: Arc<str>) -> Finding {
+    let reason = "a person would have had to confirm this, and approvals are not available";
+    let mut finding = Finding::refuse(Code::ApprovalRequired, reason, asked.hook.clone());
+    if let Some(refusal) = &mut finding.refusal {
+        refusal.remedy = Some(cause);
+    }
+    finding
 }
 
 fn unreachable_finding(asked: &Finding) -> Finding {

@@ -126,6 +126,7 @@ impl Gate {
             return self.refuse_aborted(&ruleset, event, &session, aborted).await;
         }
         let renewed;
+        let mut given = None;
         let mut chain = Chain::new(&ruleset, &*self.clock, &event, &session, self.clock.now());
         chain.run().await;
         let mut finding = resolve(&chain.joined(), &ruleset, event.kind());
@@ -135,21 +136,27 @@ impl Gate {
             finding = match self.ask(&ruleset, &event, &chain, &finding).await {
                 Err(refused) => refused,
                 // Decided again, with the answer attached, in the session as it is now.
-                Ok(agreed) => match self.renew(&event, &ruleset).await {
-                    Err(refused) => refused,
-                    Ok(session) => {
-                        renewed = session;
-                        chain.count();
-                        let now = self.clock.now();
-                        chain = Chain::new(&ruleset, &*self.clock, &event, &renewed, now);
-                        chain.run().await;
-                        agreed.resolve(&chain, &ruleset, &event)
+                Ok(agreed) => {
+                    given = Some(agreed.approval());
+                    match self.renew(&event, &ruleset).await {
+                        Err(refused) => refused,
+                        Ok(session) => {
+                            renewed = session;
+                            chain.count();
+                            let now = self.clock.now();
+                            chain = Chain::new(&ruleset, &*self.clock, &event, &renewed, now);
+                            chain.run().await;
+                            agreed.resolve(&chain, &ruleset, &event)
+                        }
                     }
-                },
+                }
             };
         }
         finding = bounds::keep(finding, &chain);
         finding = self.claim(&mut chain, finding, dry).await;
+        if let Some(given) = given {
+            finding = self.close_asked(&event, given, finding).await;
+        }
         chain.count();
         let us = chain.now.since(chain.started).as_micros();
         let decided = Decided {
@@ -231,7 +238,8 @@ impl Gate {
     ) -> Ruling {
         let dry = decided.dry;
         let would = dry.then_some(finding.verdict);
-        let key = decided.claimed.then(|| call_key(&event));
+        let holds_approval = finding.approval.is_some() && finding.goes_through();
+        let key = (decided.claimed || holds_approval).then(|| call_key(&event));
         let labels = std::mem::take(&mut decided.labels);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
@@ -245,6 +253,9 @@ impl Gate {
                 let _ = self.state.settle(key, &Default::default(), self.clock.now()).await;
             }
             ticket.forget_key();
+            if decision.goes_through() {
+                self.release_approval(&decision.approval).await;
+            }
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;

@@ -4,16 +4,16 @@ use crate::rig::{Rig, block_on, call, code, is_open, judge, session, tool_result
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
 use tollgate_gate::{
-    ApprovalAnswer, ApprovalRequest, Approver, Claim, Code, Counted, Gate, Mode, Name, Opinion,
-    Quota, RecordKind, Soon,
+    ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, Claim, Code, Counted, Gate, Mode,
+    Name, Opinion, Quota, RecordKind, Soon,
 };
 
 /// Always gives the same answer.
 pub(crate) struct Says(pub(crate) ApprovalAnswer);
 
 impl Approver for Says {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
-        Soon::now(self.0.clone())
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        Soon::now(ApprovalReply::to(request, self.0.clone()))
     }
 }
 
@@ -31,11 +31,11 @@ impl Agrees {
 }
 
 impl Approver for Agrees {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
         self.asked.lock().unwrap().push(request.clone());
         (self.meanwhile)();
         let by = self.only.clone().unwrap_or_else(|| request.who.clone());
-        Soon::now(ApprovalAnswer::Approved { by })
+        Soon::now(ApprovalReply::to(request, ApprovalAnswer::Approved { by }))
     }
 }
 
@@ -75,7 +75,7 @@ fn denied_expired_cancelled_and_pending_are_four_different_things() {
     for (answer, expected, state) in [
         (denied, "approval_denied", "denied"),
         (ApprovalAnswer::Expired, "approval_expired", "expired"),
-        (ApprovalAnswer::Cancelled, "approval_required", "cancelled"),
+        (ApprovalAnswer::Cancelled, "approval_cancelled", "cancelled"),
         (ApprovalAnswer::Pending, "approval_required", "pending"),
         (ApprovalAnswer::Unreachable, "approval_required", "unreachable"),
     ] {

@@ -20,7 +20,7 @@ fn votes() -> impl Strategy<Value = Vote> {
     let who = vec(prop_oneof![Just("a"), Just("b"), Just("c")], 0..3);
     let ask = (who, option::of(1..5u64)).prop_map(|(who, expires_ms)| {
         let who: BTreeSet<Name> = who.into_iter().map(Name::from).collect();
-        Vote::Ask(Question { who, reason: "why".into(), expires_ms })
+        Vote::Ask(Question { who, reason: "why".into(), expires_ms, wait_ms: expires_ms })
     });
     prop_oneof![
         any::<bool>().prop_map(|skip_host_prompt| Vote::Allow(Allowance { skip_host_prompt })),

@@ -7,6 +7,7 @@
 //! ask: true
 //! ask: "this sends data to a third party"
 //! ask: { who: finance, expires: 15m, reason: "a large transfer" }
+//! ask: { wait: 30s }
 //! ```
 
 use super::act::{Act, handler};
@@ -45,6 +46,9 @@ struct Config {
     who: OneOrMany<String>,
     /// How long the question stands, such as `15m`.
     expires: Option<String>,
+    /// How long the call waits for its answer, such as `30s`; never longer than its host does. Without
+    /// it the call is refused, and may be made again once it was answered.
+    wait: Option<String>,
     /// Why it is asked.
     reason: Option<String>,
 }
@@ -89,8 +93,13 @@ fn compile(value: &Json, _: &ActionContext) -> Result<Arc<dyn Handler>, ActionEr
         Some(text) => Some(duration_ms(text).map_err(|error| error.under("expires"))?),
         None => None,
     };
+    let wait_ms = match &config.wait {
+        Some(text) => Some(duration_ms(text).map_err(|error| error.under("wait"))?),
+        None => None,
+    };
     let who = who.into_iter().map(Name::from).collect();
-    Ok(handler(SPEC.name, value, Ask(Question { who, reason: reason.into(), expires_ms })))
+    let question = Question { who, reason: reason.into(), expires_ms, wait_ms };
+    Ok(handler(SPEC.name, value, Ask(question)))
 }
 
 impl Act for Ask {

@@ -116,6 +116,26 @@ impl AnalysedEffects {
         rows
     }
 
+    /// What this call would do, a line each, and whether all of it is known: for people.
+    pub fn lines(&self, call: &ToolCall, session: &Session) -> (Vec<String>, bool) {
+        let rows = self.rows(call, session);
+        let is_declared = self.facts.arguments.contains_key(self.facts.canonical(&call.tool));
+        let mut all_known = !self.calls(call).1 && (is_declared || !rows.is_empty());
+        let mut lines = Vec::new();
+        for row in rows {
+            all_known &= !row.unknown;
+            let unknown = if row.unknown { "something unknown: " } else { "" };
+            let line = format!("{} {unknown}{}", row.effect, row.target);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        if !all_known && lines.is_empty() {
+            lines.push("what it does is not known: only its arguments are".to_owned());
+        }
+        (lines, all_known)
+    }
+
     /// The effects of calls; with a project's lines of the program table once more, since these can
     /// only add.
     fn look_at(&self, calls: &[Call], place: &Place) -> Vec<Effects> {

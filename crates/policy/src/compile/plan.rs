@@ -35,6 +35,9 @@ pub(crate) struct SettingsPlan {
     pub(crate) session_idle_ms: Option<u64>,
     pub(crate) session_lease_ms: Option<u64>,
     pub(crate) groups: BTreeMap<String, Vec<String>>,
+    /// Those of managed and user files.
+    pub(crate) own_groups: BTreeMap<String, Vec<String>>,
+    pub(crate) approvers: BTreeMap<String, String>,
     pub(crate) facts: ToolFacts,
     pub(crate) locked: Vec<String>,
 }

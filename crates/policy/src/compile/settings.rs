@@ -110,6 +110,12 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     plan.buffered = durability == Some(Durability::Buffered);
     plan.defaults = defaults(units, report);
     plan.groups = groups(units, report);
+    let own_groups = own(units).flat_map(|unit| &unit.raw.groups).map(|(name, _)| &*name.value);
+    plan.own_groups = own_groups
+        .filter_map(|name| plan.groups.get_key_value(name))
+        .map(|(name, members)| (name.clone(), members.clone()))
+        .collect();
+    plan.approvers = approvers(units, report);
     plan.facts = facts(units, report);
     programs(units, &mut plan.facts, report);
     plan.locked =
@@ -209,6 +215,29 @@ fn groups(units: &[Unit], report: &mut Report) -> BTreeMap<String, Vec<String>> 
         }
     }
     groups
+}
+
+/// The keys of those who sign their answers; a project's or an included file cannot name any.
+fn approvers(units: &[Unit], report: &mut Report) -> BTreeMap<String, String> {
+    let mut approvers = BTreeMap::new();
+    for unit in own(units) {
+        for (name, key) in &unit.raw.approvers {
+            let place = unit.raw.place(name.span);
+            let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+            let key = key.strip_prefix("ed25519:");
+            let Some(key) = key.filter(|key| key.len() == 64 && key.bytes().all(is_hex)) else {
+                let message = format!("`{}` has no public key here", name.value);
+                let remedy =
+                    "`ed25519:` and 64 hexadecimal digits, as `tollgate keys approver new` prints";
+                report.push(Diagnostic::error("approvers", place, message).with_remedy(remedy));
+                continue;
+            };
+            if approvers.insert(name.value.to_string(), key.to_owned()).is_some() {
+                defined_twice(report, place, "approver", &name.value);
+            }
+        }
+    }
+    approvers
 }
 
 fn defined_twice(report: &mut Report, place: Place, what: &str, name: &str) {

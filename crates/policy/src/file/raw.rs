@@ -35,6 +35,7 @@ pub(crate) struct RawPolicy {
     pub(crate) audit_store: Option<String>,
     pub(crate) durability: Option<Durability>,
     pub(crate) groups: Vec<(Spanned<Name>, Vec<Name>)>,
+    pub(crate) approvers: Vec<(Spanned<Name>, String)>,
     pub(crate) session_store: Option<String>,
     pub(crate) session_idle: Option<Duration>,
     pub(crate) session_lease: Option<Duration>,

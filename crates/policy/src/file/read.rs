@@ -104,6 +104,10 @@ fn policy(source: SourceId, root: &Node) -> RawPolicy {
         let members = strings(Some(&entry.node)).into_iter().map(Name::from).collect();
         raw.groups.push((Spanned::new(entry.key.as_str().into(), entry.key_span), members));
     }
+    for entry in entries(root.get("approvers")) {
+        let key = text(Some(&entry.node)).unwrap_or_default();
+        raw.approvers.push((Spanned::new(entry.key.as_str().into(), entry.key_span), key));
+    }
     raw.tools = root.get("tools").map(tools).unwrap_or_default();
     raw.programs = spanned_strings(root.get("programs"));
     raw.env = entries(root.get("env")).iter().map(env).collect();

@@ -58,6 +58,11 @@ pub(crate) static POLICY: Shape = Shape {
             Want::MapOf(&Want::Names),
             "Groups of users by name, for `ask.who` and `user.groups`.",
         ),
+        Key::new(
+            "approvers",
+            Want::MapOf(&Want::Text),
+            "Users who sign their answers, with their public keys. A project's file has none.",
+        ),
         Key::new("sessions", Want::Object(&SESSIONS), "What is kept about sessions, and how long."),
         Key::new("tools", Want::Object(&TOOLS), "What the gate should know about tools."),
         Key::new(

@@ -96,6 +96,7 @@ pub(super) fn error_code(code: &Code) -> i64 {
         | Code::ApprovalRequired
         | Code::ApprovalDenied
         | Code::ApprovalExpired
+        | Code::ApprovalCancelled
         | Code::Withheld
         | Code::SessionAborted
         | Code::NoPolicy

@@ -46,6 +46,9 @@ pub(super) struct Body {
     /// Whether there were more than are kept.
     pub(super) more_open: bool,
     pub(super) hosts: Vec<HostProcess>,
+    /// Digests of the calls that run by an approval.
+    #[serde(default)]
+    pub(super) approved: Vec<u64>,
 }
 
 /// How a session was ended.
@@ -97,6 +100,7 @@ impl Body {
             open: Vec::new(),
             more_open: false,
             hosts: Vec::new(),
+            approved: Vec::new(),
         }
     }
 
@@ -172,6 +176,23 @@ impl Body {
     pub(super) fn forget(&mut self, call: &str) -> bool {
         let place = self.open.iter().position(|open| *open == digest(call));
         place.map(|place| self.open.swap_remove(place)).is_some()
+    }
+
+    /// Notes a call that runs by an approval; beyond the cap its end is not told to the approval.
+    pub(super) fn note_approved(&mut self, call: &str) {
+        if self.approved.len() < OPEN_NOTES_MAX {
+            self.approved.push(digest(call));
+        }
+    }
+
+    /// Whether a call runs by an approval.
+    pub(super) fn is_approved(&self, call: &str) -> bool {
+        self.approved.contains(&digest(call))
+    }
+
+    /// Takes the note of a call that ran by an approval back.
+    pub(super) fn forget_approved(&mut self, call: &str) {
+        self.approved.retain(|noted| *noted != digest(call));
     }
 
     /// Notes the process of the host; whether it was new.

@@ -15,6 +15,7 @@ mod sessions;
 pub use body::HostProcess;
 pub use claims::LimitShown;
 
+use crate::approvals::Approvals;
 use crate::database::DatabaseError;
 use crate::error::StoreError;
 use body::Body;
@@ -23,6 +24,7 @@ use sessions::Sessions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tollgate_gate::state::{Entry, Trace};
 use tollgate_gate::{
     Aborted, CallKey, Claim, Clock, Counters, Exceeded, Name, Session, SessionView, Settlement,
@@ -38,6 +40,7 @@ pub const LIMITS: &str = "limits.db";
 pub struct DiskState {
     sessions: Sessions,
     claims: ClaimStore,
+    approvals: Approvals,
 }
 
 /// Why a session's file cannot be used.
@@ -169,7 +172,15 @@ impl DiskState {
         DiskState {
             sessions: Sessions::new(folder.join(SESSIONS), clock, host),
             claims: ClaimStore::new(folder.join(LIMITS)),
+            approvals: Approvals::new(folder),
         }
+    }
+
+    /// Forgets sessions that nobody has used for this time.
+    #[must_use]
+    pub fn forgetting_after(mut self, idle: Option<Duration>) -> DiskState {
+        self.sessions.forget_after(idle);
+        self
     }
 
     /// One session; `None` when it is not known.
@@ -223,6 +234,14 @@ impl DiskState {
         self.claims.reset(keys)
     }
 
+    /// Notes that a call runs by an approval, which is told when it has ended.
+    ///
+    /// # Errors
+    /// [`SessionFault`] when it could not be written.
+    pub fn note_approved(&self, call: &CallKey) -> Result<(), SessionFault> {
+        self.sessions.note_approved(&call.session, &call.call)
+    }
+
     fn reserve_now(
         &self,
         key: &CallKey,
@@ -250,7 +269,14 @@ impl DiskState {
         settlement: &Settlement,
         now: Timestamp,
     ) -> Result<(), StateError> {
-        if !self.sessions.may_hold(&key.session, &key.call)? {
+        let (may_hold, approved) = self.sessions.holds(&key.session, &key.call)?;
+        if approved {
+            let (executed, ok) = (settlement.executed, settlement.ok);
+            let settled = self.approvals.settle(key, executed, ok, now);
+            settled.map_err(|error| StateError::Store(error.to_string()))?;
+            self.sessions.forget_approved(&key.session, &key.call)?;
+        }
+        if !may_hold {
             return Ok(());
         }
         let touches = Touches::Call(key);

@@ -31,6 +31,8 @@ pub(super) struct Sessions {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
     host: Option<HostProcess>,
+    /// A session that nobody has used for this time is forgotten.
+    idle: Duration,
     ready: OnceLock<()>,
 }
 
@@ -40,7 +42,12 @@ impl Sessions {
         clock: Arc<dyn Clock>,
         host: Option<HostProcess>,
     ) -> Sessions {
-        Sessions { folder, clock, host, ready: OnceLock::new() }
+        let idle = DAY * SESSION_IDLE_DAYS_MAX;
+        Sessions { folder, clock, host, idle, ready: OnceLock::new() }
+    }
+
+    pub(super) fn forget_after(&mut self, idle: Option<Duration>) {
+        self.idle = idle.unwrap_or(self.idle);
     }
 
     /// Counts, then shows the session as hooks are to see it.
@@ -132,10 +139,30 @@ impl Sessions {
         .map(drop)
     }
 
-    /// Whether a call may hold something. Of a session that is not known nothing is known.
-    pub(super) fn may_hold(&self, id: &str, call: &str) -> Result<bool, SessionFault> {
-        let seen = self.update(id, |body| Ok((body.may_hold(call), Write::Not)))?;
-        Ok(seen.unwrap_or(true))
+    /// Notes that a call of this session runs by an approval.
+    pub(super) fn note_approved(&self, id: &str, call: &str) -> Result<(), SessionFault> {
+        self.update(id, |body| {
+            body.note_approved(call);
+            Ok(((), Write::Quick))
+        })
+        .map(drop)
+    }
+
+    /// Whether a call may hold claims, and whether it runs by an approval. Of a session that is not
+    /// known nothing is known.
+    pub(super) fn holds(&self, id: &str, call: &str) -> Result<(bool, bool), SessionFault> {
+        let look =
+            |body: &mut Body| Ok(((body.may_hold(call), body.is_approved(call)), Write::Not));
+        Ok(self.update(id, look)?.unwrap_or((true, false)))
+    }
+
+    /// Takes the note of a call that ran by an approval back.
+    pub(super) fn forget_approved(&self, id: &str, call: &str) -> Result<(), SessionFault> {
+        self.update(id, |body| {
+            body.forget_approved(call);
+            Ok(((), Write::Quick))
+        })
+        .map(drop)
     }
 
     /// Takes a note of a call back.
@@ -375,9 +402,8 @@ impl Sessions {
         }
         aged.sort();
         let beyond = aged.len().saturating_sub(SESSIONS_MAX);
-        let idle = Duration::from_secs(DAY.as_secs() * SESSION_IDLE_DAYS_MAX);
         for (place, (at, path)) in aged.into_iter().enumerate() {
-            if place < beyond || at.elapsed().is_ok_and(|age| age > idle) {
+            if place < beyond || at.elapsed().is_ok_and(|age| age > self.idle) {
                 let _ = self.forget_file(&path);
             }
         }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use tollgate::Tollgate;
 use tollgate::gate::{
-    ApprovalAnswer, ApprovalRequest, Approver, Channel, Decision, Event, Json, MemoryLedger,
-    Object, Soon, Timestamp,
+    ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, Channel, Decision, Event, Json,
+    MemoryLedger, Object, Soon, Timestamp,
 };
 
 const REDACTS: &str = "version: 1
@@ -91,9 +91,9 @@ fn ready<T>(future: impl Future<Output = T>) -> T {
 struct Shown(Mutex<Vec<ApprovalRequest>>);
 
 impl Approver for Shown {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
         self.0.lock().unwrap().push(request.clone());
-        Soon::now(ApprovalAnswer::Pending)
+        Soon::now(ApprovalReply::to(request, ApprovalAnswer::Pending))
     }
 }
 

@@ -6,12 +6,13 @@
 
 use super::{Conversation, Outlet, lock};
 use crate::mcp::frame::Frame;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tollgate::gate::text::{shown, shown_block};
 use tollgate::gate::{
-    ApprovalAnswer, ApprovalRequest, Approver, EventId, Json, Name, Object, Soon,
+    ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, CallKey, EventId, Json, Name, Object,
+    Soon,
 };
 
 /// Longest text of arguments in a question, in characters.
@@ -26,6 +27,8 @@ pub struct Asking {
     /// The way to the client, by the event that asks.
     ways: Mutex<HashMap<EventId, Arc<dyn Outlet>>>,
     durable: Option<Arc<dyn Approver>>,
+    /// The yeses that the durable approvals gave: they are told what becomes of them.
+    given: Mutex<HashSet<Name>>,
 }
 
 impl Asking {
@@ -50,7 +53,7 @@ impl Asking {
         lock(&self.ways).remove(event);
     }
 
-    async fn put(&self, request: &ApprovalRequest) -> ApprovalAnswer {
+    async fn put(&self, request: &ApprovalRequest) -> ApprovalReply {
         let conversation =
             lock(&self.conversations).get(&request.session.id).and_then(Weak::upgrade);
         let way = lock(&self.ways).get(&request.event_id).cloned();
@@ -58,18 +61,41 @@ impl Asking {
             && conversation.can_elicit()
             && request.who.is_empty()
         {
-            return conversation.elicit(request, &way).await;
+            return ApprovalReply::to(request, conversation.elicit(request, &way).await);
         }
-        match &self.durable {
-            Some(durable) => durable.ask(request).await,
-            None => ApprovalAnswer::Unreachable,
+        let Some(durable) = &self.durable else {
+            return ApprovalReply::to(request, ApprovalAnswer::Unreachable);
+        };
+        let reply = durable.ask(request).await;
+        if matches!(reply.answer, ApprovalAnswer::Approved { .. }) {
+            lock(&self.given).insert(Name::clone(&reply.approval));
         }
+        reply
+    }
+
+    /// The durable approvals, if this yes was theirs.
+    fn giver(&self, approval: &Name) -> Option<&Arc<dyn Approver>> {
+        self.durable.as_ref().filter(|_| lock(&self.given).remove(approval))
     }
 }
 
 impl Approver for Asking {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalAnswer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
         Soon::later(self.put(request))
+    }
+
+    fn run<'a>(&'a self, approval: &'a Name, call: &'a CallKey) -> Soon<'a, Result<(), Arc<str>>> {
+        match self.giver(approval) {
+            Some(durable) => durable.run(approval, call),
+            None => Soon::now(Ok(())),
+        }
+    }
+
+    fn release<'a>(&'a self, approval: &'a Name) -> Soon<'a, ()> {
+        match self.giver(approval) {
+            Some(durable) => durable.release(approval),
+            None => Soon::now(()),
+        }
     }
 }
 

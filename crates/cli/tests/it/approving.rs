@@ -1,0 +1,156 @@
+//! Approvals, sessions and limits as a person and an agent meet them, across processes.
+
+use crate::rig::{BINARY, Ran, Rig, call};
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+const ASKS: &str = r#"
+version: 1
+hooks:
+  - name: large
+    on: pre_tool
+    match: { tool: transfer }
+    ask: { expires: 15m, reason: "money leaves" }
+  - name: one-a-minute
+    on: pre_tool
+    match: { tool: slow }
+    limit: { rate: 1/min }
+"#;
+
+fn rig() -> Rig {
+    let rig = Rig::new();
+    rig.write("user.yaml", ASKS);
+    rig
+}
+
+fn decide(rig: &Rig, event: &str) -> serde_json::Value {
+    rig.run_in("project", &["decide"], event, &[]).expect(0).json()
+}
+
+/// Runs in a terminal of its own; what is typed is typed when the prompt stands there.
+fn in_terminal(rig: &Rig, arguments: &str, typed: &[(&str, &str)]) -> (i32, String) {
+    let (state, policy) = (rig.path("state"), rig.path("user.yaml"));
+    let command =
+        format!("{BINARY} --state {} --policy {} {arguments}", state.display(), policy.display());
+    let mut child = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(rig.path("project"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut said = String::new();
+    let mut byte = [0; 256];
+    let mut typed = typed.iter();
+    let mut next = typed.next();
+    while let Ok(read @ 1..) = output.read(&mut byte) {
+        said.push_str(&String::from_utf8_lossy(&byte[..read]));
+        if let Some((_, text)) = next.filter(|(prompt, _)| said.ends_with(*prompt)) {
+            input.write_all(text.as_bytes()).unwrap();
+            next = typed.next();
+        }
+    }
+    (child.wait().unwrap().code().unwrap(), said)
+}
+
+fn pending(rig: &Rig) -> Vec<serde_json::Value> {
+    let listed = rig.run(&["approvals", "list", "--format", "json"]).expect(0).json();
+    listed["approvals"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_call_passes_once_after_a_person_has_said_yes() {
+    let rig = rig();
+    let first = decide(&rig, &call("transfer"));
+    assert_eq!(first["code"], "approval_required");
+    let again = decide(&rig, &call("transfer"));
+    assert_eq!(again["approval"], first["approval"], "identical questions are one");
+    let id = first["approval"].as_str().unwrap();
+    let shown = rig.run(&["approvals", "show", id]).expect(0).out;
+    assert!(shown.contains("money leaves") && shown.contains("transfer"), "{shown}");
+    let answer = format!("approvals approve {id} --reason agreed");
+    let (code, said) = in_terminal(&rig, &answer, &[("[y/N] ", "\n")]);
+    assert_eq!((code, pending(&rig).len()), (1, 1), "the default is no: {said}");
+    let (code, said) = in_terminal(&rig, &answer, &[("[y/N] ", "y\n")]);
+    assert_eq!(code, 0, "{said}");
+    let passed = decide(&rig, &call("transfer"));
+    assert_eq!((&passed["verdict"], &passed["approval"]), (&"allow".into(), &first["approval"]));
+    let third = decide(&rig, &call("transfer"));
+    assert_eq!(third["code"], "approval_required", "a yes is for one call");
+    assert_ne!(third["approval"], first["approval"]);
+    let record = &rig.records("approval")[0];
+    assert_eq!(record["detail"]["authentication"], "unauthenticated");
+}
+
+#[test]
+fn a_no_refuses_and_is_heard_with_its_reason() {
+    let rig = rig();
+    let id = decide(&rig, &call("transfer"))["approval"].as_str().unwrap().to_owned();
+    let deny = format!("approvals deny {id} --for never --reason 'not this week'");
+    assert_eq!(in_terminal(&rig, &deny, &[("[y/N] ", "y\n")]).0, 0);
+    let denied = decide(&rig, &call("transfer"));
+    assert_eq!(denied["code"], "approval_denied");
+    assert!(denied["reason"].as_str().unwrap().contains("not this week"));
+    let other = decide(&rig, &call("transfer").replace("\"s1\"", "\"s2\""));
+    assert_eq!(other["code"], "approval_denied", "never holds for the next session as well");
+    rig.run(&["approvals", "cancel", &id, "--reason", "next week"]).expect(0);
+    assert_eq!(decide(&rig, &call("transfer"))["code"], "approval_cancelled");
+    assert_eq!(decide(&rig, &call("transfer"))["code"], "approval_required");
+}
+
+#[test]
+fn an_answer_without_a_terminal_is_refused() {
+    let rig = rig();
+    let id = decide(&rig, &call("transfer"))["approval"].as_str().unwrap().to_owned();
+    let approve = ["approvals", "approve", &id, "--reason", "x"];
+    let ran: Ran = rig.run_in("project", &approve, "y\n", &[]).expect(2);
+    assert!(ran.err.contains("needs a person at a terminal"), "{}", ran.err);
+    assert_eq!(pending(&rig).len(), 1);
+}
+
+#[test]
+fn where_keys_are_named_only_a_signed_answer_counts() {
+    let rig = rig();
+    let typed = [(": ", "a long passphrase\n"), ("more: ", "a long passphrase\n")];
+    let (code, said) = in_terminal(&rig, "keys approver new", &typed);
+    assert_eq!(code, 0, "{said}");
+    let key = said.split("\"ed25519:").nth(1).unwrap().split('"').next().unwrap();
+    let user = said.split("approvers:\r\n").nth(1).unwrap().trim().split(':').next().unwrap();
+    rig.write("user.yaml", &format!("{ASKS}\napprovers: {{ {user}: \"ed25519:{key}\" }}\n"));
+    let id = decide(&rig, &call("transfer"))["approval"].as_str().unwrap().to_owned();
+    let answer = format!("approvals approve {id} --reason agreed");
+    let wrong = [("[y/N] ", "y\n"), ("Passphrase: ", "another one\n")];
+    assert_eq!(in_terminal(&rig, &answer, &wrong).0, 2);
+    assert_eq!(decide(&rig, &call("transfer"))["code"], "approval_required");
+    let right = [("[y/N] ", "y\n"), ("Passphrase: ", "a long passphrase\n")];
+    let (code, said) = in_terminal(&rig, &answer, &right);
+    assert_eq!(code, 0, "{said}");
+    // Another key in the policy: the yes does not count any more.
+    let other = format!("{ASKS}\napprovers: {{ {user}: \"ed25519:{}\" }}\n", "1".repeat(64));
+    rig.write("user.yaml", &other);
+    assert_eq!(decide(&rig, &call("transfer"))["code"], "approval_required");
+    rig.write("user.yaml", &format!("{ASKS}\napprovers: {{ {user}: \"ed25519:{key}\" }}\n"));
+    assert_eq!(decide(&rig, &call("transfer"))["verdict"], "allow");
+}
+
+#[test]
+fn sessions_are_ended_and_resumed_and_limits_reset_across_processes() {
+    let rig = rig();
+    assert_eq!(decide(&rig, &call("slow"))["verdict"], "allow");
+    assert_eq!(decide(&rig, &call("slow"))["code"], "limit_exceeded");
+    let shown = rig.run(&["limits", "show", "--format", "json"]).expect(0).json();
+    assert_eq!(shown["limits"][0]["in_window"], 1);
+    rig.run(&["limits", "reset", "--hook", "one-a-minute", "--reason", "tested"]).expect(0);
+    assert_eq!(decide(&rig, &call("slow"))["verdict"], "allow");
+    rig.run(&["sessions", "abort", "s1", "--reason", "enough"]).expect(0);
+    assert_eq!(decide(&rig, &call("read"))["code"], "session_aborted");
+    let child = call("read").replace("\"id\":\"s1\"", "\"id\":\"kid\",\"parent\":\"s1\"");
+    assert_eq!(decide(&rig, &child)["code"], "session_aborted");
+    let listed = rig.run(&["sessions", "list"]).expect(0).out;
+    assert!(listed.contains("s1  ended"), "{listed}");
+    rig.run(&["sessions", "resume", "s1", "--reason", "go on"]).expect(0);
+    assert_eq!(decide(&rig, &call("read"))["verdict"], "allow");
+    assert_eq!(rig.records("session_abort").len(), 2);
+    rig.run(&["sessions", "show", "none"]).expect(2);
+}
