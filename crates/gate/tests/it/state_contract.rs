@@ -15,8 +15,11 @@ use tollgate_gate::{
 /// Opens the state: always the same one.
 pub(crate) type Open<'a> = &'a dyn Fn() -> Arc<dyn State>;
 
+/// A law in words, and its trial.
+type Law = (&'static str, fn(Open<'_>));
+
 /// The laws, each to be tried on a state of its own.
-pub(crate) const LAWS: &[(&str, fn(Open<'_>))] = &[
+pub(crate) const LAWS: &[Law] = &[
     ("an attempt is seen by the event that makes it", an_attempt_is_seen_by_its_event),
     ("children count into all above them", children_count_into_all_above_them),
     ("the end of a session is its children's, and the first reason stays", ends_are_inherited),

@@ -229,8 +229,6 @@ fn is_hidden(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test whose ground is missing has failed")]
-
     use super::{Definitions, Noticed, Pinning, Pins, Suspicion, digest};
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};

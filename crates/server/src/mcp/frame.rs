@@ -262,8 +262,6 @@ impl fmt::Display for Id {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test whose ground is missing has failed")]
-
     use super::{Frame, Shape};
 
     fn code(text: &str) -> i64 {

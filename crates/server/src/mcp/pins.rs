@@ -176,8 +176,6 @@ fn write(pinned: &Pinned) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test whose ground is missing has failed")]
-
     use super::{PinFile, PinsError};
     use crate::mcp::definitions::Pins as _;
     use std::collections::BTreeMap;

@@ -110,8 +110,7 @@ fn no_changed_byte_is_taken_for_a_state() {
     let mut whole = vec![0; file.len().unwrap() as usize];
     file.read_at(&mut whole, 0).unwrap();
     let start = whole.iter().position(|byte| *byte != 0).unwrap();
-    for at in start..whole.len() {
-        let byte = whole[at];
+    for (at, &byte) in whole.iter().enumerate().skip(start) {
         file.write_at(&[byte ^ 1], at as u64).unwrap();
         assert!(matches!(read(&*file), Err(FileFault::Damaged | FileFault::Newer)), "{at}");
         file.write_at(&[byte], at as u64).unwrap();
