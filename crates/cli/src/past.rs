@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::text::shown;
-use tollgate::gate::{Event, Json, Timestamp, Verdict};
+use tollgate::gate::{Event, Json, Payload, Timestamp, Verdict};
 use tollgate::policy::replay::{RebuildError, Rebuilt, rebuild};
 use tollgate::policy::{Layer, LayerKind, Loaded};
 use tollgate::store::{Book, BookError};
@@ -61,7 +62,7 @@ pub(crate) fn find(
         None => newest(&book, last)?,
     };
     let record = record.ok_or_else(|| nothing(which, &folder, last))?;
-    let rebuilt = rebuild(&record).map_err(|error| {
+    let mut rebuilt = rebuild(&record).map_err(|error| {
         let remedy = match error {
             RebuildError::OtherKind(_) => "name the id of a decision, or take --last",
             RebuildError::Event(_) | RebuildError::Verdict(_) => {
@@ -70,7 +71,20 @@ pub(crate) fn find(
         };
         Failure::usage(error, remedy)
     })?;
+    read_anew(&mut rebuilt);
     Ok(Past { event: rebuilt.event.clone(), record: Some(rebuilt) })
+}
+
+/// Reads a host's call anew: what its tool's name and arguments come down to is in no record.
+pub(crate) fn read_anew(rebuilt: &mut Rebuilt) {
+    let host = rebuilt.event.session.host.as_deref().and_then(tollgate_hosts::host);
+    if let (Some(host), Payload::PreTool(call)) = (host, &mut rebuilt.event.payload)
+        && call.call.is_none()
+        && let Some(reading) = host.reading_of(call)
+    {
+        Arc::make_mut(call).call = Some(Arc::new(reading));
+        rebuilt.missing = &["tags", "extra fields"];
+    }
 }
 
 fn default_ledger(desk: &Desk, loaded: &Loaded) -> Result<PathBuf, Failure> {

@@ -185,6 +185,10 @@ impl Host for Copilot {
         Ok(Heard { event, who, payload, bounds, can_ask, notice: None, message })
     }
 
+    fn reading_of(&self, call: &ToolCall) -> Option<Json> {
+        reading(call)
+    }
+
     fn command_of(&self, call: &ToolCall) -> Option<&'static str> {
         call::command_of(TOOLS, call).or_else(|| call::command_of(claude_code::TOOLS, call))
     }

@@ -160,6 +160,10 @@ impl Host for Cursor {
         Ok(Heard { event, who, payload, bounds, can_ask: false, notice: None, message })
     }
 
+    fn reading_of(&self, call: &ToolCall) -> Option<Json> {
+        reading(call)
+    }
+
     fn command_of(&self, call: &ToolCall) -> Option<&'static str> {
         call::command_of(TOOLS, call)
     }

@@ -20,6 +20,10 @@ pub trait Host: Sync {
     /// The answer that says what a decision wants.
     fn answer(&self, heard: &Heard, wanted: &Wanted) -> Answer;
 
+    /// What a call of this host comes down to, for calls that were kept without it; `None` for a tool
+    /// that is in no table.
+    fn reading_of(&self, call: &ToolCall) -> Option<Json>;
+
     /// The argument in which a shell tool of this host has its command.
     fn command_of(&self, call: &ToolCall) -> Option<&'static str>;
 

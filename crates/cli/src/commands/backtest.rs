@@ -8,7 +8,7 @@ use crate::commands::check::counted;
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
 use crate::output::answer;
-use crate::past::{name, open, read, source, unread, unreadable};
+use crate::past::{name, open, read, read_anew, source, unread, unreadable};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, IsTerminal as _, Read, Write as _};
@@ -98,7 +98,10 @@ impl Replay {
                 continue;
             }
             match rebuild(&entry.line.json) {
-                Ok(rebuilt) => self.runtime.block_on(self.test.take(rebuilt.into())),
+                Ok(mut rebuilt) => {
+                    read_anew(&mut rebuilt);
+                    self.runtime.block_on(self.test.take(rebuilt.into()));
+                }
                 Err(error) => self.is_bad(entry.line.seq, &error),
             }
         }

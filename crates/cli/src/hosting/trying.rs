@@ -13,6 +13,7 @@ use crate::output::{answer, say};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
+use tollgate::GUARD;
 use tollgate::gate::text::shown;
 use tollgate_hosts::settings::{Scope, standing, stops_a_call};
 
@@ -53,12 +54,20 @@ pub(crate) fn run(
             writeln!(out, "note: {title} does not pass Tollgate yet: tollgate install {host}\n");
     }
     let _ = match &refusal {
-        Some(reason) => writeln!(
-            out,
-            "REFUSED: {title} does not run it, and the agent hears\n  {}\n\nwhy:     tollgate explain \
-             --last\nunless:  tollgate allow --last",
-            shown(reason, 2_000)
-        ),
+        Some(reason) => {
+            let unless = match reason.contains(GUARD) {
+                true => {
+                    "no policy lets an agent do this; you can do it yourself, outside of the agent"
+                }
+                false => "tollgate allow --last",
+            };
+            writeln!(
+                out,
+                "REFUSED: {title} does not run it, and the agent hears\n  {}\n\nwhy:     tollgate \
+                 explain --last\nunless:  {unless}",
+                shown(reason, 2_000)
+            )
+        }
         None if asked.out.trim().is_empty() && asked.code == Some(0) => {
             writeln!(out, "{title} goes on by its own rules: nothing in the policy is against it")
         }

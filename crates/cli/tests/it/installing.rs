@@ -393,3 +393,32 @@ fn codex_commands_are_rewritten_only_when_asked_for_and_judged_as_the_model_wrot
     home.run(&["install", "codex"]).expect(0);
     assert!(home.run(&["doctor", "codex"]).expect(0).out.contains("[output-unmasked]"));
 }
+
+#[test]
+fn the_first_ten_minutes_from_an_install_to_a_refusal_understood_and_back() {
+    let home = Home::new();
+    home.0.write(
+        "user.yaml",
+        "version: 1
+hooks:
+  - { name: keys-stay-unread, on: pre_tool, match: { reads: \"**/.env\" }, deny: keys are not read }
+",
+    );
+    let asked = |command: &str| home.run(&["try", "claude-code", command]);
+    assert!(asked("ls").expect(0).out.contains("tollgate install claude-code"));
+    home.run(&["install", "claude-code"]).expect(0);
+    let told = asked("cat .env").expect(1).out;
+    assert!(told.contains("REFUSED") && told.contains("keys are not read"), "{told}");
+    assert!(told.contains("tollgate allow --last"), "{told}");
+    let why = home.run(&["explain", "--last"]).expect(0).out;
+    assert!(why.contains("keys-stay-unread"), "{why}");
+    home.run(&["allow", "--last", "--yes"]).expect(0);
+    let told = asked("cat .env").expect(0).out;
+    assert!(told.contains("nothing in the policy is against it"), "{told}");
+    asked("cat ../.env").expect(1);
+    let told = asked("tollgate pause --for 1h --reason x").expect(1).out;
+    assert!(told.contains("no policy lets an agent do this"), "{told}");
+    home.run(&["status"]).expect(0);
+    home.run(&["uninstall", "claude-code"]).expect(0);
+    assert!(home.run(&["try", "nobody", "ls"]).expect(2).err.contains("claude-code, codex"));
+}
