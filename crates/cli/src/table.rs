@@ -62,6 +62,8 @@ impl Cell {
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<(Column, usize)>,
+    /// Whether what is wider than its column is cut.
+    cuts: bool,
     style: Style,
 }
 
@@ -88,7 +90,7 @@ impl Table {
             };
             widest.1 -= 1;
         }
-        Table { columns, style: Style::of_stdout() }
+        Table { columns, cuts: width.is_some(), style: Style::of_stdout() }
     }
 
     /// The line of titles.
@@ -102,7 +104,7 @@ impl Table {
         let mut out = String::new();
         let last = self.columns.len().saturating_sub(1);
         for (at, ((column, width), cell)) in self.columns.iter().zip(cells).enumerate() {
-            let text = cut(&cell.text, *width);
+            let text = if self.cuts { cut(&cell.text, *width) } else { cell.text.clone() };
             let pad = " ".repeat(width.saturating_sub(text.width()));
             let styled = match cell.look {
                 Look::Plain => text.clone(),
@@ -183,6 +185,8 @@ mod tests {
         }
         let whole = Table::new(&columns, &rows, None);
         assert!(whole.row(&rows[0]).contains(&"x".repeat(200)));
+        let later = vec![Cell::plain("y".repeat(300)), Cell::plain(""), Cell::plain("")];
+        assert!(whole.row(&later).contains(&"y".repeat(300)), "nothing is cut without a width");
     }
 
     #[test]

@@ -6,13 +6,15 @@ use crate::args::{ListArguments, TailArguments};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, told};
 use crate::past::unreadable;
-use crate::table::{Table, table, terminal_width};
+use crate::table::{Cell, Table, table, terminal_width};
 use std::time::Duration;
 use tollgate::gate::Json;
 use tollgate::store::{Book, Entry, Filter, FollowError, Mark};
 
 /// Pause between two looks for what comes.
 const LOOK: Duration = Duration::from_millis(200);
+/// How wide the columns usually are, for what is still to come.
+const USUAL: [usize; 6] = [14, 12, 8, 30, 8, 20];
 /// Lines that are read at once.
 const LINES_AT_ONCE: usize = 1_000;
 
@@ -43,7 +45,12 @@ pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Fai
     }
     found.reverse();
     let rows: Vec<_> = found.iter().map(|entry| row(&entry.line.json)).collect();
-    let table = Table::new(&COLUMNS, &rows, terminal_width());
+    let mut widths = rows.clone();
+    if arguments.follow {
+        // What comes may be longer than what is there.
+        widths.push(USUAL.iter().map(|width| Cell::plain("x".repeat(*width))).collect());
+    }
+    let table = Table::new(&COLUMNS, &widths, terminal_width());
     let shown = match arguments.json {
         true => found.iter().map(line).collect(),
         false => rows.iter().fold(table.head(), |out, cells| out + &table.row(cells)),
