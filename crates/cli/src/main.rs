@@ -15,6 +15,7 @@ mod hook;
 mod hosting;
 mod looking;
 mod output;
+mod passing_on;
 mod past;
 mod scan;
 mod table;
@@ -71,6 +72,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Status(arguments) => commands::status::run(globals, &arguments),
         Command::Hooks(arguments) => commands::hooks::run(globals, &arguments),
         Command::Pause(arguments) => commands::pause::run(globals, &arguments),
+        Command::Alerts(arguments) => commands::alerts::run(globals, &arguments),
         Command::Audit(arguments) => commands::audit::run(globals, &arguments),
         Command::Review(arguments) => commands::review::run(globals, &arguments),
         Command::Keys(arguments) => commands::keys::run(globals, &arguments),

@@ -40,3 +40,5 @@ pub const STREAM_LINE_BYTES_MAX: usize = 64 * 1024;
 pub const EXAMPLES_MAX: usize = 3;
 /// Most places of a payload that an example of a backtest names.
 pub const EXAMPLE_CHANGES_MAX: usize = 5;
+/// Alerts of one policy.
+pub const ALERTS_MAX: usize = 32;

@@ -2,7 +2,7 @@
 
 use crate::compile::build::Ready;
 use crate::compile::effects::{EffectMemo, EffectSource, ToolFacts};
-use crate::compile::plan::{HookPlan, Plan};
+use crate::compile::plan::{AlertPlan, HookPlan, Plan};
 use crate::compile::{self, CompileContext, Compiled, Redactors, Unit};
 use crate::detection::Sources;
 use crate::diagnostic::{Diagnostic, Place, Report, Severity};
@@ -89,6 +89,8 @@ pub struct PolicySettings {
     pub open_on_error: bool,
     /// `memory`, `file:default` or `file:` and a folder; `None`: not said.
     pub audit_store: Option<String>,
+    /// Who is told of what.
+    pub alerts: Vec<AlertInfo>,
     /// Where sessions are kept, in the same words.
     pub session_store: Option<String>,
     /// A session that was idle this long is forgotten.
@@ -134,6 +136,23 @@ pub struct HookInfo {
     pub description: Option<String>,
     /// How many exceptions it has.
     pub exceptions: usize,
+}
+
+/// Who is told of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertInfo {
+    /// Its name.
+    pub name: String,
+    /// The URL of the webhook.
+    pub to: String,
+    /// A file with one header that is sent with it.
+    pub header_file: Option<PathBuf>,
+    /// A file with the certificates to trust in place of the machine's.
+    pub ca_file: Option<PathBuf>,
+    /// Alert at a decision of this severity or above: `low`, `medium`, `high` or `critical`.
+    pub severity: Option<String>,
+    /// Alert when as much is refused within a minute.
+    pub refusals_per_minute: Option<u32>,
 }
 
 /// A policy that does not load: what is wrong, and what became of each layer.
@@ -358,6 +377,7 @@ pub(crate) fn settings(plan: &Plan) -> PolicySettings {
         mode: settings.mode,
         open_on_error: settings.open_on_error,
         audit_store: settings.audit_store.clone(),
+        alerts: settings.alerts.iter().map(alert).collect(),
         session_store: settings.session_store.clone(),
         session_idle: settings.session_idle_ms.map(Duration::from_millis),
         session_lease: settings.session_lease_ms.map(Duration::from_millis),
@@ -366,6 +386,17 @@ pub(crate) fn settings(plan: &Plan) -> PolicySettings {
         approvers: settings.approvers.clone(),
         tools: settings.facts.clone(),
         locked: settings.locked.clone(),
+    }
+}
+
+fn alert(plan: &AlertPlan) -> AlertInfo {
+    AlertInfo {
+        name: plan.name.clone(),
+        to: plan.to.clone(),
+        header_file: plan.header_file.as_ref().map(PathBuf::from),
+        ca_file: plan.ca_file.as_ref().map(PathBuf::from),
+        severity: plan.severity.clone(),
+        refusals_per_minute: plan.refusals_per_minute,
     }
 }
 

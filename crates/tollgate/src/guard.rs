@@ -23,6 +23,7 @@ pub const GUARD: &str = "tollgate-guards-itself";
 /// The commands that answer for a person, switch something, or change what guards: the one table of
 /// them. Whoever adds such a command adds a line.
 const COMMANDS: &[&str] = &[
+    "alerts run",
     "allow",
     "approvals approve",
     "approvals cancel",

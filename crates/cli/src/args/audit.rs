@@ -1,5 +1,6 @@
 //! Arguments of the commands about the ledger: audit and keys.
 
+use super::export::ExportArguments;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tollgate::gate::Timestamp;
@@ -26,6 +27,8 @@ pub(crate) enum AuditCommand {
     Stats(StatsArguments),
     /// Verify the files: chain, tree, checkpoints, erasures
     Verify(VerifyArguments),
+    /// Send records to a SIEM, from where the last export ended
+    Export(ExportArguments),
     /// Put the newest checkpoint where whoever can change the ledger cannot reach it
     Anchor(AnchorArguments),
     /// Prove a record to somebody who has a checkpoint and not the ledger

@@ -1,8 +1,10 @@
 //! The arguments, as they are typed. What they mean is each command's business.
 
+mod alerts;
 mod audit;
 mod detect;
 mod exec;
+mod export;
 mod hook;
 mod hosting;
 mod mcp;
@@ -12,6 +14,7 @@ mod replay;
 mod review;
 mod switch;
 
+pub(crate) use alerts::{AlertsArguments, AlertsCommand, AlertsRunArguments};
 pub(crate) use audit::{
     AnchorArguments, ApproverKeyCommand, AuditArguments, AuditCommand, EraseArguments,
     KeysArguments, KeysCommand, ListArguments, Moment, ProofCommand, PruneArguments, ShowArguments,
@@ -21,6 +24,7 @@ pub(crate) use detect::{
     MaskForm, RedactArguments, RedactFormat, ScanArguments, ScanFormat, Wanted, WhatArguments,
 };
 pub(crate) use exec::ExecArguments;
+pub(crate) use export::ExportArguments;
 pub(crate) use hook::HookArguments;
 pub(crate) use hosting::{DoctorArguments, InstallArguments, UninstallArguments};
 pub(crate) use mcp::{McpArguments, McpCommand, PinsCommand};
@@ -120,12 +124,14 @@ pub(crate) enum Command {
     Limits(LimitsArguments),
     /// Let hooks only watch for a short while; it ends by itself
     Pause(PauseArguments),
-    /// Read the ledger, verify it, take away from it
+    /// Read the ledger, verify it, send it to a SIEM, take away from it
     Audit(AuditArguments),
     /// Say of what hooks found or would have done whether it was right
     Review(ReviewArguments),
     /// The key that the ledger's checkpoints are signed with
     Keys(KeysArguments),
+    /// Deliver the alerts that the policy names
+    Alerts(AlertsArguments),
     /// Trust a project's policy as it is now, so that it counts
     Trust(TrustArguments),
     /// Stand between an MCP client and an MCP server, and govern every call

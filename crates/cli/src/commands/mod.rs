@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod alerts;
 pub(crate) mod allow;
 pub(crate) mod approvals;
 pub(crate) mod audit;

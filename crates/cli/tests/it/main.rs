@@ -7,6 +7,7 @@
     reason = "a test whose ground is missing has failed"
 )]
 
+mod alerting;
 mod allowing;
 mod approving;
 mod auditing;
@@ -17,6 +18,7 @@ mod deciding;
 mod demo;
 mod exec;
 mod explaining;
+mod exporting;
 mod hostile;
 mod installing;
 mod presets;

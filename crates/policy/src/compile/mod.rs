@@ -3,6 +3,7 @@
 //! One way, in steps: variables, settings, tools, hooks, exceptions, lint, ruleset. Every step goes
 //! on behind a problem, so that all of them are reported; a policy with an error gives no ruleset.
 
+mod alerts;
 pub mod analysed;
 pub(crate) mod build;
 pub mod effects;

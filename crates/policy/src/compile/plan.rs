@@ -31,6 +31,7 @@ pub(crate) struct SettingsPlan {
     /// What holds without a vote, where it is not `allow`: `true` is deny, `false` is ask.
     pub(crate) defaults: Vec<(EventKind, bool)>,
     pub(crate) audit_store: Option<String>,
+    pub(crate) alerts: Vec<AlertPlan>,
     pub(crate) session_store: Option<String>,
     pub(crate) session_idle_ms: Option<u64>,
     pub(crate) session_lease_ms: Option<u64>,
@@ -40,6 +41,17 @@ pub(crate) struct SettingsPlan {
     pub(crate) approvers: BTreeMap<String, String>,
     pub(crate) facts: ToolFacts,
     pub(crate) locked: Vec<String>,
+}
+
+/// Who is told of what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AlertPlan {
+    pub(crate) name: String,
+    pub(crate) to: String,
+    pub(crate) header_file: Option<String>,
+    pub(crate) ca_file: Option<String>,
+    pub(crate) severity: Option<String>,
+    pub(crate) refusals_per_minute: Option<u32>,
 }
 
 /// A compiled hook.

@@ -3,6 +3,7 @@
 //! Layers add up, and none may loosen what an earlier one set: the stricter mode, default and
 //! durability hold. Names (groups, tools) are defined once.
 
+use super::alerts;
 use super::effects::{ToolFacts, Verb};
 use super::plan::SettingsPlan;
 use super::vars::{Vars, is_name};
@@ -120,6 +121,7 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     programs(units, &mut plan.facts, report);
     plan.locked =
         units.iter().flat_map(|unit| &unit.raw.locked).map(|l| l.value.to_string()).collect();
+    plan.alerts = alerts::plans(own(units), report);
     stores(units, report);
     plan
 }

@@ -13,7 +13,7 @@ mod traps;
 mod yaml;
 
 pub(crate) use node::{Entry, Node, Value};
-pub(crate) use raw::{RawAction, RawHook, RawInclude, RawPolicy};
+pub(crate) use raw::{RawAction, RawAlert, RawHook, RawInclude, RawPolicy, Spanned};
 pub(crate) use read::read_policy;
 pub(crate) use shapes::{ACTION_DOC, HOOK, MATCH, POLICY};
 pub(crate) use yaml::read as read_tree;

@@ -34,6 +34,7 @@ pub(crate) struct RawPolicy {
     pub(crate) defaults: Vec<Spanned<(KindSet, DefaultVote)>>,
     pub(crate) audit_store: Option<String>,
     pub(crate) durability: Option<Durability>,
+    pub(crate) alerts: Vec<RawAlert>,
     pub(crate) groups: Vec<(Spanned<Name>, Vec<Name>)>,
     pub(crate) approvers: Vec<(Spanned<Name>, String)>,
     pub(crate) session_store: Option<String>,
@@ -59,6 +60,17 @@ impl RawPolicy {
         let found = self.keys.iter().find(|spanned| spanned.value == key)?;
         Some(self.place(found.span))
     }
+}
+
+/// Who is told of what.
+#[derive(Debug, Clone)]
+pub(crate) struct RawAlert {
+    pub(crate) name: Spanned<String>,
+    pub(crate) to: Spanned<String>,
+    pub(crate) header_file: Option<Spanned<String>>,
+    pub(crate) ca_file: Option<Spanned<String>>,
+    pub(crate) severity: Option<String>,
+    pub(crate) refusals_per_minute: Option<u32>,
 }
 
 /// What a policy says about tools.

@@ -2,7 +2,7 @@
 
 use super::node::{Node, Value};
 use super::raw::{
-    RawAction, RawEnv, RawException, RawHook, RawInclude, RawPolicy, RawTools, Spanned,
+    RawAction, RawAlert, RawEnv, RawException, RawHook, RawInclude, RawPolicy, RawTools, Spanned,
 };
 use super::shape::{Checker, parse_duration};
 use super::shapes::{HOOK, POLICY};
@@ -93,6 +93,7 @@ fn policy(source: SourceId, root: &Node) -> RawPolicy {
             "buffered" => Some(Durability::Buffered),
             _ => None,
         });
+    raw.alerts = items(root.get("alerts")).iter().filter_map(alert).collect();
     let sessions = root.get("sessions");
     let duration = |key: &str| {
         sessions.and_then(|s| s.get(key)).and_then(Node::as_str).and_then(parse_duration)
@@ -188,6 +189,25 @@ fn env(entry: &super::node::Entry) -> RawEnv {
         default: text(entry.node.get("default")),
         secret: entry.node.get("secret").and_then(Node::as_bool).unwrap_or(false),
     }
+}
+
+fn alert(node: &Node) -> Option<RawAlert> {
+    let text = |key: &str| {
+        let node = node.get(key)?;
+        Some(Spanned::new(node.as_str()?.to_owned(), node.span))
+    };
+    let refusals = node.get("refusals_per_minute").and_then(|node| match &node.value {
+        Value::Number(number) => u32::try_from(number.as_u64()?).ok(),
+        _ => None,
+    });
+    Some(RawAlert {
+        name: text("name")?,
+        to: text("to")?,
+        header_file: text("header_file"),
+        ca_file: text("ca_file"),
+        severity: text("severity").map(|severity| severity.value),
+        refusals_per_minute: refusals,
+    })
 }
 
 fn include(node: &Node) -> Option<RawInclude> {

@@ -54,6 +54,11 @@ pub(crate) static POLICY: Shape = Shape {
         ),
         Key::new("audit", Want::Object(&AUDIT), "Where decisions are recorded, and how durably."),
         Key::new(
+            "alerts",
+            Want::ListOf(&Want::Object(&ALERT)),
+            "Who is told when something grave or much is refused.",
+        ),
+        Key::new(
             "groups",
             Want::MapOf(&Want::Names),
             "Groups of users by name, for `ask.who` and `user.groups`.",
@@ -125,6 +130,36 @@ static AUDIT: Shape = Shape {
             "durability",
             Want::Word(&["before_effect", "buffered"]),
             "Whether a decision is on disk before its effect (`before_effect`, the default).",
+        ),
+    ],
+};
+
+static ALERT: Shape = Shape {
+    what: "an alert",
+    more: More::Nothing,
+    keys: &[
+        Key::new("name", Want::Text, "Its name.").required(),
+        Key::new("to", Want::Text, "The webhook: a URL without user, password or query.")
+            .required(),
+        Key::new(
+            "header_file",
+            Want::Text,
+            "An absolute path of a file (0600) with one header `Name: value` that is sent with it.",
+        ),
+        Key::new(
+            "ca_file",
+            Want::Text,
+            "An absolute path of a file with the certificates to trust in place of the machine's.",
+        ),
+        Key::new(
+            "severity",
+            Want::Word(&["low", "medium", "high", "critical"]),
+            "Alert at a decision of this severity or above.",
+        ),
+        Key::new(
+            "refusals_per_minute",
+            Want::Whole(1, 1_000_000),
+            "Alert when as much is refused within a minute, over all sessions.",
         ),
     ],
 };

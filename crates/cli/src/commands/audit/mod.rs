@@ -1,8 +1,9 @@
-//! `tollgate audit`: reading the ledger, verifying it, and taking away from it.
+//! `tollgate audit`: reading the ledger, verifying it, passing it on, and taking away from it.
 //!
 //! What is shown is always read from the ledger's files; the index only says where. Whatever does not
 //! need the ledger to be written works on a copy of the files as well.
 
+mod export;
 mod list;
 mod proof;
 mod remove;
@@ -30,6 +31,7 @@ pub(crate) fn run(globals: &Globals, arguments: &AuditArguments) -> Result<Exit,
         AuditCommand::Show(arguments) => show::run(&place, arguments),
         AuditCommand::Stats(arguments) => stats::run(&place, arguments),
         AuditCommand::Verify(arguments) => verify::run(&place, arguments),
+        AuditCommand::Export(arguments) => export::run(&place, arguments),
         AuditCommand::Anchor(arguments) => verify::anchor(&place, arguments),
         AuditCommand::Proof(arguments) => proof::run(&place, &arguments.command),
         AuditCommand::Prune(arguments) => remove::prune(&place, arguments),
