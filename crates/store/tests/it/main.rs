@@ -8,6 +8,7 @@
 mod clock;
 mod contract;
 mod folders;
+mod follow;
 mod kill;
 mod ledger;
 #[path = "../../../gate/tests/it/ledger_contract.rs"]
