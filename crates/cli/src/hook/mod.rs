@@ -218,6 +218,7 @@ fn judged(
     let tollgate = builder
         .approver_over(move |durable| Arc::new(HostPrompt { can_ask, durable }))
         .loaded(policy.places, policy.loaded, policy.freshness)
+        .short_lived()
         .open()
         .map_err(|error| unopened(&error))?;
     let Some(payload) = heard.payload.clone() else { return Ok(Answer::silence()) };
