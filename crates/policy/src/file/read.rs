@@ -196,9 +196,9 @@ fn alert(node: &Node) -> Option<RawAlert> {
         let node = node.get(key)?;
         Some(Spanned::new(node.as_str()?.to_owned(), node.span))
     };
-    let refusals = node.get("refusals_per_minute").and_then(|node| match &node.value {
-        Value::Number(number) => u32::try_from(number.as_u64()?).ok(),
-        _ => None,
+    let refusals = node.get("refusals_per_minute").and_then(|node| {
+        let Value::Number(number) = &node.value else { return None };
+        u32::try_from(number.as_u64()?).ok()
     });
     Some(RawAlert {
         name: text("name")?,
