@@ -15,6 +15,7 @@ BINARY_ENV = "GEMINI_BIN"
 BINARY_GLOBS = ["node_modules/@google/gemini-cli/bundle/gemini.js", "node_modules/.bin/gemini"]
 TRANSCRIPTS = "home/.gemini/**/*.json*"
 PRE_EVENTS, POST_EVENTS = ["BeforeTool"], ["AfterTool"]  # AfterTool comes for failing commands too
+MORE_EVENTS = ["SessionStart", "BeforeAgent", "BeforeModel", "AfterAgent", "SessionEnd"]  # the hook stands there too, so that a whole session passes it
 
 
 # ---- the agent: everything that is particular to Gemini CLI ------------------------------------------------------------
@@ -127,7 +128,7 @@ def hook_config(run, opts, handler):
         with open(opts.hooks_file) as f:
             config = json.load(f)
     else:
-        config = {"hooks": {e: [{"matcher": "*", "hooks": [handler]}] for e in PRE_EVENTS + POST_EVENTS if opts.hook}}
+        config = {"hooks": {e: [{"matcher": "*", "hooks": [handler]}] for e in PRE_EVENTS + POST_EVENTS + MORE_EVENTS if opts.hook}}
     for event in POST_EVENTS + (PRE_EVENTS if opts.capture else []):
         recorder = dict(handler, command=run.recorder(event))
         config.setdefault("hooks", {}).setdefault(event, []).append({"matcher": "*", "hooks": [recorder]})

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::hosts_page;
 use crate::menu::{self, Command};
 use crate::outcome::{Answer, Error};
 use crate::workspace::Workspace;
@@ -36,6 +37,7 @@ struct Generated {
 /// Every generated file: the place to add one.
 const GENERATED: &[Generated] = &[
     Generated { path: "docs/xtask.md", text: menu::reference_page },
+    Generated { path: "docs/hosts.md", text: hosts_page::page },
     Generated { path: "schema/event.v1.json", text: || schema_text(&schema::event()) },
     Generated { path: "schema/decision.v1.json", text: || schema_text(&schema::decision()) },
     Generated { path: "schema/record.v1.json", text: || schema_text(&schema::record()) },

@@ -2,7 +2,8 @@
 //!
 //! Shell scripts and make files rot unseen; this is compiled, linted and tested like the rest.
 //! It runs cargo and reads files. It never touches the network by itself, installs nothing and
-//! writes only where a subcommand says so (`gen`, `bench --save` and `fuzz`).
+//! writes only where a subcommand says so (`gen`, `bench --save` and `fuzz`). The exception is `e2e`, which
+//! brings the agents it runs by npm.
 
 #![expect(clippy::print_stdout, reason = "standard output is the answer of a program")]
 #![expect(clippy::print_stderr, reason = "standard error is for the person who started it")]
@@ -11,8 +12,10 @@ use std::process::ExitCode;
 
 mod bench;
 mod check;
+mod e2e;
 mod fuzz;
 mod generate;
+mod hosts_page;
 mod menu;
 mod ner;
 mod outcome;

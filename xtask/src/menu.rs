@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::outcome::{Answer, Error};
-use crate::{bench, check, fuzz, generate, ner, soak, tidy};
+use crate::{bench, check, e2e, fuzz, generate, ner, soak, tidy};
 
 /// One subcommand.
 pub(crate) struct Command {
@@ -30,6 +30,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     bench::COMMAND,
     fuzz::COMMAND,
     soak::COMMAND,
+    e2e::COMMAND,
     ner::COMMAND,
 ];
 

@@ -36,6 +36,14 @@ impl Answer {
         Answer { stderr: format!("{why}\n"), exit: 2, ..Answer::default() }
     }
 
+    /// A refusal said twice: in the host's words, and by the exit code with its reason on standard error.
+    /// Where something else has written to standard output before (a banner of a shell, a wrapper), no
+    /// host reads the words any more, and every one still hears the code.
+    #[must_use]
+    pub(crate) fn and_exit_2(self, why: &str) -> Answer {
+        Answer { stdout: self.stdout, ..Answer::exit_2(why) }
+    }
+
     /// Something went wrong where nothing can be refused: the person is told.
     pub fn complaint(why: &str) -> Answer {
         Answer { stderr: format!("{why}\n"), exit: 1, ..Answer::default() }

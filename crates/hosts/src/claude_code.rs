@@ -81,7 +81,6 @@ static FACTS: Facts = Facts {
         "the output of shell commands inside skills",
         "what the model is sent",
     ],
-    names_events: true,
 };
 
 /// Claude Code's own tools, as arguments name what they do.
@@ -265,10 +264,13 @@ fn before_tool(wanted: &Wanted) -> Answer {
         Wanted::Refuse(reason)
         | Wanted::Withhold(reason)
         | Wanted::Append(reason)
-        | Wanted::ReplaceError(reason) => verdict("deny", reason),
-        Wanted::Replace(_) => verdict("deny", "refused by policy"),
+        | Wanted::ReplaceError(reason) => verdict("deny", reason).and_exit_2(reason),
+        Wanted::Replace(_) => verdict("deny", REFUSED).and_exit_2(REFUSED),
     }
 }
+
+/// Where a decision has no words of its own.
+const REFUSED: &str = "refused by policy";
 
 fn before_skill(wanted: &Wanted) -> Answer {
     let deny = |reason: &str| {

@@ -54,7 +54,6 @@ static FACTS: Facts = Facts {
     on_timeout: Crash::Open,
     timeout_ms: 600_000,
     timeout_unit: TimeUnit::Seconds,
-    names_events: true,
     not_shown: &[
         "text typed into a running process (write_stdin)",
         "output handed out before a command has ended; only a wrapped command masks it",
@@ -138,6 +137,7 @@ fn before_tool(wanted: &Wanted) -> Answer {
             "PreToolUse",
             [("permissionDecision", "deny".into()), ("permissionDecisionReason", reason.into())],
         )
+        .and_exit_2(reason)
     };
     match wanted {
         Wanted::Nothing | Wanted::Allow => Answer::silence(),

@@ -49,7 +49,6 @@ static FACTS: Facts = Facts {
     on_timeout: Crash::Open,
     timeout_ms: 30_000,
     timeout_unit: TimeUnit::Seconds,
-    names_events: false,
     not_shown: &[
         "what the model is sent",
         "reported: calls of sub-agents, parallel calls on a time-out",
@@ -221,8 +220,8 @@ fn before_tool(wanted: &Wanted) -> Answer {
         Wanted::Refuse(reason)
         | Wanted::Withhold(reason)
         | Wanted::Append(reason)
-        | Wanted::ReplaceError(reason) => verdict("deny", reason),
-        Wanted::Replace(_) => verdict("deny", "refused by policy"),
+        | Wanted::ReplaceError(reason) => verdict("deny", reason).and_exit_2(reason),
+        Wanted::Replace(_) => verdict("deny", "refused by policy").and_exit_2("refused by policy"),
     }
 }
 

@@ -57,7 +57,6 @@ static FACTS: Facts = Facts {
     on_timeout: Crash::OpenUnless("failClosed: true"),
     timeout_ms: 60_000,
     timeout_unit: TimeUnit::Seconds,
-    names_events: true,
     not_shown: &[
         "files that are open in the editor",
         "what the model is sent",
@@ -198,6 +197,7 @@ fn before_tool(wanted: &Wanted) -> Answer {
             ("user_message", reason.into()),
             ("agent_message", reason.into()),
         ]))
+        .and_exit_2(reason)
     };
     match wanted {
         Wanted::Nothing => nothing(),

@@ -136,9 +136,6 @@ pub struct Facts {
     pub timeout_ms: u64,
     /// The unit of the time limit in its configuration.
     pub timeout_unit: TimeUnit,
-    /// Whether its messages name their event. Where they do not, `install` puts `--event NAME` behind
-    /// the command.
-    pub names_events: bool,
     /// What it never shows to a hook, so that no policy can judge it.
     pub not_shown: &'static [&'static str],
 }

@@ -47,7 +47,6 @@ static FACTS: Facts = Facts {
     on_timeout: Crash::Open,
     timeout_ms: 60_000,
     timeout_unit: TimeUnit::Milliseconds,
-    names_events: true,
     not_shown: &[
         "the model's answers as a whole (they come by chunks)",
         "everything, in a folder that it does not trust, for hooks of the project",
@@ -206,8 +205,8 @@ fn before_tool(wanted: &Wanted) -> Answer {
         | Wanted::Refuse(reason)
         | Wanted::Withhold(reason)
         | Wanted::Append(reason)
-        | Wanted::ReplaceError(reason) => decided("deny", reason),
-        Wanted::Replace(_) => decided("deny", "refused by policy"),
+        | Wanted::ReplaceError(reason) => decided("deny", reason).and_exit_2(reason),
+        Wanted::Replace(_) => decided("deny", "refused by policy").and_exit_2("refused by policy"),
     }
 }
 

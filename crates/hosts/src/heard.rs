@@ -26,7 +26,7 @@ pub enum Unreadable {
 }
 
 /// A message, read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Heard {
     /// The event, as the host names it.
     pub event: &'static EventFacts,

@@ -4,12 +4,12 @@
 //! move it. Hosts that give no call ids have their calls told apart by tool and arguments, the oldest
 //! first. One small file a session, in the state folder, private, changed under a lock.
 
-use super::{Decision, EventId, Globals, Host, Json, Name, Object, Payload, ToolCall};
+use super::{Decision, EventId, Globals, Host, Json, Name, Payload, ToolCall};
 use super::{Trouble, Verdict, places};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tollgate::gate::Timestamp;
+use tollgate::gate::{Object, Timestamp};
 use tollgate::policy::private;
 use tollgate::store::HashValue;
 use tollgate_hosts::{EventUse, Who};

@@ -25,8 +25,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::{
-    Clock as _, Code, Decision, Event, EventId, Json, Name, Object, Payload, Session, ToolCall,
-    Verdict,
+    Clock as _, Code, Decision, Event, EventId, Json, Name, Payload, Session, ToolCall, Verdict,
 };
 use tollgate::places::user_name;
 use tollgate::policy::snapshot::Freshness;
@@ -236,15 +235,24 @@ fn judged(
         Some(wrapping) => wrapping.wrapped(host, heard, wanted(heard, &decision)),
         None => wanted(heard, &decision),
     };
-    let mut answer = host.answer(heard, &wanted);
+    let mut answer = host.answer(&with_notices(heard, &tollgate), &wanted);
     if is_last_good && answer.stderr.is_empty() {
         answer.stderr = format!(
-            "tollgate: the policy does not load; the last good one is in force ({})
-",
+            "tollgate: the policy does not load; the last good one is in force ({})\n",
             decision.policy
         );
     }
     Ok(answer)
+}
+
+/// When a session starts, the person is told of policies that are ignored.
+fn with_notices(heard: &Heard, tollgate: &Tollgate) -> Heard {
+    let mut heard = heard.clone();
+    if matches!(heard.payload, Some(Payload::AgentStart(_))) {
+        let notices = tollgate.notices();
+        heard.notice = (!notices.is_empty()).then(|| format!("tollgate: {}", notices.join("; ")));
+    }
+    heard
 }
 
 fn unopened(error: &OpenError) -> Trouble {
@@ -274,9 +282,6 @@ fn session(host: &dyn Host, heard: &Heard, workspace: &Path) -> Arc<Session> {
     session.host = Some(host.facts().name.into());
     session.cwd.clone_from(&who.cwd);
     session.workspace = workspace.to_str().map(Name::from);
-    // Whoever is asked can tell whether the answer comes from below the agent itself.
-    session.extra =
-        Object::from_iter([("host_pid", u64::from(std::os::unix::process::parent_id()))]);
     Arc::new(session)
 }
 

@@ -19,6 +19,7 @@ mod demo;
 mod exec;
 mod explaining;
 mod exporting;
+mod hooking;
 mod hostile;
 mod installing;
 mod presets;

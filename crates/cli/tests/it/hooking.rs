@@ -1,0 +1,369 @@
+//! `tollgate hook`: what a host hears, whatever happens. Named after what each holds; the traps are those
+//! that were seen with the real programs, which take most wrong answers for consent.
+
+use crate::rig::{Ran, Rig};
+use serde_json::{Value, json};
+use std::fs;
+
+const POLICY: &str = r#"
+version: 1
+hooks:
+  - name: no-production
+    on: pre_tool
+    match: { args.command: "*production*" }
+    deny: "nobody deploys from here"
+  - name: stay-inside
+    on: pre_tool
+    match: { deletes: { outside: workspace } }
+    deny: "deletion outside the workspace"
+  - name: clamp
+    on: pre_tool
+    match: { args.command: "*--max *" }
+    rewrite: { command: { replace: { pattern: "--max [0-9]{3,}", with: "--max 10" } } }
+  - name: ask-first
+    on: pre_tool
+    match: { runs: git push }
+    ask: { reason: "pushing needs a yes" }
+  - name: ask-ann
+    on: pre_tool
+    match: { runs: make }
+    ask: { who: ann, reason: "ann has to agree" }
+  - name: trusted
+    on: pre_tool
+    match: { args.command: "echo trusted" }
+    allow: { skip_host_prompt: true }
+  - name: nothing-secret
+    on: after_tool
+    redact: { find: [secrets] }
+"#;
+
+const SECRET: &str = "ghp_q8Zk3LwT9vXb2NfR7sYc5JdH1mGpA4eU6oQ0";
+
+fn rig() -> Rig {
+    let rig = Rig::new();
+    rig.write("user.yaml", POLICY);
+    rig
+}
+
+fn hook(rig: &Rig, host: &str, message: &Value) -> Ran {
+    rig.run_in("project", &["hook", host], &message.to_string(), &[])
+}
+
+/// A shell call as the host tells of it before it runs.
+fn before(rig: &Rig, host: &str, command: &str) -> Value {
+    let cwd = rig.path("project");
+    match host {
+        "gemini" => json!({
+            "session_id": "s", "cwd": cwd, "hook_event_name": "BeforeTool",
+            "tool_name": "run_shell_command", "tool_input": {"command": command}}),
+        _ => json!({
+            "session_id": "s", "transcript_path": "/t", "cwd": cwd, "permission_mode": "default",
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "c1",
+            "tool_input": {"command": command}}),
+    }
+}
+
+const LIVE: [&str; 3] = ["claude-code", "codex", "gemini"];
+
+/// Whether every one of the hosts would refuse the call by this, by what was seen of them.
+#[track_caller]
+fn refuses(ran: &Ran) {
+    assert_eq!(ran.code, 2, "out: {}\nerr: {}", ran.out, ran.err);
+    assert!(!ran.err.trim().is_empty(), "Codex lets a call run that is refused without a word");
+    assert!(ran.out.is_empty() || ran.out.ends_with("}\n"), "{}", ran.out);
+    assert!(ran.out.lines().count() <= 1);
+}
+
+#[test]
+fn a_denial_is_said_in_the_hosts_words_and_by_the_exit_code() {
+    let rig = rig();
+    for host in LIVE {
+        let ran = hook(&rig, host, &before(&rig, host, "sh deploy.sh production"));
+        refuses(&ran);
+        let answer = ran.json();
+        let (word, reason) = match host {
+            "gemini" => (&answer["decision"], &answer["reason"]),
+            _ => {
+                let inner = &answer["hookSpecificOutput"];
+                assert_eq!(inner["hookEventName"], "PreToolUse");
+                (&inner["permissionDecision"], &inner["permissionDecisionReason"])
+            }
+        };
+        assert_eq!(word, "deny");
+        let reason = reason.as_str().unwrap();
+        assert!(reason.contains("nobody deploys from here"), "{reason}");
+        assert!(reason.contains("this is policy, not an error to work around"), "{reason}");
+        assert!(ran.err.contains("nobody deploys from here"));
+    }
+    assert_eq!(rig.records("decision").len(), 3);
+}
+
+#[test]
+fn what_no_hook_minds_is_answered_by_silence() {
+    let rig = rig();
+    for host in LIVE {
+        let ran = hook(&rig, host, &before(&rig, host, "ls -l"));
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    }
+}
+
+#[test]
+fn a_rewrite_carries_every_argument_and_is_judged_as_it_will_run() {
+    let rig = rig();
+    let mut call = before(&rig, "claude-code", "list --max 5000");
+    call["tool_input"]["description"] = "List".into();
+    let ran = hook(&rig, "claude-code", &call).expect(0);
+    let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
+    assert_eq!(input, &json!({"command": "list --max 10", "description": "List"}));
+    assert!(ran.json()["hookSpecificOutput"].get("permissionDecision").is_none());
+    let codex = hook(&rig, "codex", &before(&rig, "codex", "list --max 5000")).expect(0).json();
+    assert_eq!(codex["hookSpecificOutput"]["permissionDecision"], "allow");
+    assert_eq!(codex["hookSpecificOutput"]["updatedInput"]["command"], "list --max 10");
+    let gemini = hook(&rig, "gemini", &before(&rig, "gemini", "list --max 5000")).expect(0).json();
+    assert_eq!(gemini["hookSpecificOutput"]["tool_input"]["command"], "list --max 10");
+
+    // The host's tool is read anew: what the rewritten command does is what the rules see.
+    rig.write(
+        "user.yaml",
+        "version: 1\nhooks:\n  - { name: turn, on: pre_tool, match: { tool: Bash }, rewrite: { command: { set: \"rm -rf /srv/x\" } } }\n  - { name: keep, on: pre_tool, match: { deletes: \"/srv/**\" }, deny: \"kept\" }\n",
+    );
+    refuses(&hook(&rig, "claude-code", &before(&rig, "claude-code", "ls")));
+}
+
+#[test]
+fn a_question_goes_to_the_hosts_own_prompt_only_where_somebody_would_see_it() {
+    let rig = rig();
+    let push = before(&rig, "claude-code", "git push");
+    let ran = hook(&rig, "claude-code", &push).expect(0);
+    assert_eq!(ran.json()["hookSpecificOutput"]["permissionDecision"], "ask");
+    let asked = &rig.records("decision")[0];
+    assert_eq!(asked["verdict"], "ask");
+    assert_eq!(rig.records("outcome").len(), 0, "the host tells what came of it");
+    for mode in ["bypassPermissions", "dontAsk", "auto"] {
+        let mut push = push.clone();
+        push["permission_mode"] = mode.into();
+        refuses(&hook(&rig, "claude-code", &push));
+    }
+    refuses(&hook(&rig, "claude-code", &before(&rig, "claude-code", "make all")));
+    for host in ["codex", "gemini"] {
+        refuses(&hook(&rig, host, &before(&rig, host, "git push")));
+    }
+}
+
+#[test]
+fn results_are_redacted_in_the_shape_that_each_host_takes() {
+    let rig = rig();
+    let mut call = before(&rig, "claude-code", "cat log");
+    call["hook_event_name"] = "PostToolUse".into();
+    call["tool_response"] = json!({"stdout": format!("a {SECRET} b"), "stderr": "", "interrupted": false, "isImage": false});
+    let ran = hook(&rig, "claude-code", &call).expect(0);
+    let output = &ran.json()["hookSpecificOutput"]["updatedToolOutput"];
+    assert!(output["stdout"].as_str().unwrap().starts_with("a "), "{output}");
+    assert_eq!(output["interrupted"], false);
+    assert!(!ran.out.contains(SECRET));
+
+    call["tool_response"] = format!("a {SECRET} b").into();
+    let ran = hook(&rig, "codex", &call).expect(0);
+    assert_eq!(ran.json()["decision"], "block");
+    assert!(!ran.out.contains(SECRET) && ran.json()["reason"].as_str().unwrap().ends_with(" b"));
+
+    let mut after = before(&rig, "gemini", "cat log");
+    after["hook_event_name"] = "AfterTool".into();
+    after["tool_response"] =
+        json!({"llmContent": format!("Output: {SECRET}"), "returnDisplay": SECRET});
+    let ran = hook(&rig, "gemini", &after).expect(0);
+    assert_eq!(ran.json()["decision"], "deny");
+    assert!(
+        !ran.out.contains(SECRET) && ran.json()["reason"].as_str().unwrap().starts_with("Output: ")
+    );
+}
+
+#[test]
+fn what_a_host_shows_and_lets_nobody_change_is_recorded_as_not_enforced() {
+    let rig = rig();
+    let mut call = before(&rig, "claude-code", "cat log");
+    call["hook_event_name"] = "PostToolUseFailure".into();
+    call["error"] = format!("Exit code 3\n{SECRET}").into();
+    let ran = hook(&rig, "claude-code", &call).expect(0);
+    assert_eq!(ran.out, "");
+    let outcome = &rig.records("outcome")[0];
+    assert_eq!(outcome["detail"]["not_enforced"], "rewrite", "{outcome}");
+    assert!(!outcome.to_string().contains(SECRET));
+}
+
+#[test]
+fn a_refused_start_ends_the_session_for_hosts_that_start_all_the_same() {
+    let rig = rig();
+    rig.write(
+        "user.yaml",
+        "version: 1\nhooks:\n  - { name: closed, on: agent_start, deny: \"not today\" }\n",
+    );
+    let start = json!({"session_id": "s", "transcript_path": "/t", "cwd": rig.path("project"),
+        "hook_event_name": "SessionStart", "source": "startup"});
+    let ran = hook(&rig, "claude-code", &start).expect(0);
+    assert!(ran.json()["systemMessage"].as_str().unwrap().contains("not today"));
+    let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "ls"));
+    refuses(&ran);
+    assert!(ran.err.contains("the session was ended"), "{}", ran.err);
+}
+
+#[test]
+fn the_projects_root_is_where_the_session_began_and_does_not_follow_it() {
+    let rig = rig();
+    fs::create_dir_all(rig.path("other")).unwrap();
+    hook(&rig, "claude-code", &before(&rig, "claude-code", "ls")).expect(0);
+    let mut call = before(&rig, "claude-code", "rm -rf x");
+    call["cwd"] = rig.path("other").to_str().unwrap().into();
+    refuses(&hook(&rig, "claude-code", &call));
+    // Another session that begins there may.
+    call["session_id"] = "t".into();
+    hook(&rig, "claude-code", &call).expect(0);
+}
+
+#[test]
+fn calls_without_an_id_are_found_again_by_tool_and_arguments_the_oldest_first() {
+    let rig = rig();
+    for command in ["echo a", "echo b", "echo a"] {
+        hook(&rig, "gemini", &before(&rig, "gemini", command)).expect(0);
+    }
+    for command in ["echo b", "echo a", "echo a", "echo a"] {
+        let mut after = before(&rig, "gemini", command);
+        after["hook_event_name"] = "AfterTool".into();
+        after["tool_response"] = json!({"llmContent": "a"});
+        hook(&rig, "gemini", &after).expect(0);
+    }
+    let ids = |kind: &str| -> Vec<Value> {
+        rig.records(kind).iter().map(|record| record["call_id"].clone()).collect()
+    };
+    let (asked, ended) = (ids("decision"), ids("outcome"));
+    assert_eq!(ended[..3], [asked[1].clone(), asked[0].clone(), asked[2].clone()]);
+    assert!(ended[3].is_null(), "nobody asked for a third");
+}
+
+#[test]
+fn codex_skips_its_own_prompt_once_for_a_call_that_the_policy_trusts() {
+    let rig = rig();
+    let call = before(&rig, "codex", "echo trusted");
+    let permission = |command: &str| {
+        let mut message = before(&rig, "codex", command);
+        message["hook_event_name"] = "PermissionRequest".into();
+        hook(&rig, "codex", &message).expect(0)
+    };
+    assert_eq!(permission("echo trusted").out, "", "nothing was decided yet");
+    assert_eq!(hook(&rig, "codex", &call).expect(0).out, "", "a bare allow is a mistake there");
+    let answer = permission("echo trusted").json();
+    assert_eq!(answer["hookSpecificOutput"]["decision"]["behavior"], "allow");
+    assert_eq!(permission("echo trusted").out, "", "once");
+    assert_eq!(permission("echo other").out, "");
+    let claude = hook(&rig, "claude-code", &call).expect(0).json();
+    assert_eq!(claude["hookSpecificOutput"]["permissionDecision"], "allow");
+}
+
+#[test]
+fn whatever_goes_wrong_inside_refuses() {
+    for host in LIVE {
+        let rig = rig();
+        let call = before(&rig, host, "ls").to_string();
+        let run = |arguments: &[&str], input: &str| rig.run_in("project", arguments, input, &[]);
+        for input in ["", "{", "[]", "null", "{\"hook_event_name\": \"NoSuch\"}", "\u{feff}{}"] {
+            refuses(&run(&["hook", host], input));
+        }
+        refuses(&run(&["hook", host, "--policy", "/no/such/policy.yaml"], &call));
+        rig.write("user.yaml", "version: 1\nhooks: [{ name: x, on: nothing }]\n");
+        let ran = run(&["hook", host], &call);
+        refuses(&ran);
+        assert!(ran.err.contains("bad_policy"), "{}", ran.err);
+        // Neither a ledger nor a place for state.
+        rig.write("user.yaml", POLICY);
+        rig.write("state/ledger", "not a folder");
+        let ran = run(&["hook", host], &call);
+        refuses(&ran);
+        assert!(ran.err.contains("ledger_unavailable"), "{}", ran.err);
+        rig.write("file", "");
+        let nowhere = rig.path("file/state");
+        let policy = rig.path("user.yaml");
+        let all = [
+            "hook",
+            host,
+            "--policy",
+            policy.to_str().unwrap(),
+            "--state",
+            nowhere.to_str().unwrap(),
+        ];
+        refuses(&crate::rig::run(&rig.path("project"), &all, &call, &[]));
+    }
+    refuses(&rig().run_in("project", &["hook", "no-such-host"], "{}", &[]));
+}
+
+#[test]
+fn after_a_call_what_goes_wrong_withholds_what_came_back() {
+    let rig = rig();
+    rig.write("user.yaml", "version: 1\nhooks: [{ name: x, on: nothing }]\n");
+    let mut call = before(&rig, "claude-code", "cat log");
+    call["hook_event_name"] = "PostToolUse".into();
+    call["tool_response"] = json!({"stdout": SECRET, "stderr": SECRET, "interrupted": false});
+    let ran = hook(&rig, "claude-code", &call).expect(0);
+    assert!(!ran.out.contains(SECRET));
+    let output = &ran.json()["hookSpecificOutput"]["updatedToolOutput"];
+    assert!(output["stdout"].as_str().unwrap().contains("bad_policy"), "{output}");
+    call["tool_response"] = SECRET.into();
+    let ran = hook(&rig, "codex", &call).expect(0);
+    assert_eq!(ran.json()["decision"], "block");
+    assert!(!ran.out.contains(SECRET));
+}
+
+#[test]
+fn only_who_is_in_charge_can_let_a_host_go_on_when_something_goes_wrong() {
+    let rig = rig();
+    let open = format!("on_internal_error: open\n{}", POLICY.trim_start());
+    rig.write("user.yaml", &open);
+    let call = before(&rig, "codex", "ls");
+    rig.write("state/ledger", "not a folder");
+    let ran = hook(&rig, "codex", &call).expect(0);
+    assert_eq!(ran.out, "");
+    assert!(ran.err.contains("it goes on, as the policy says"), "{}", ran.err);
+    // A project cannot.
+    rig.write("user.yaml", POLICY);
+    rig.write("project/tollgate.yaml", "version: 1\non_internal_error: open\nhooks: []\n");
+    rig.run(&["trust", "--yes"]);
+    refuses(&hook(&rig, "codex", &call));
+}
+
+#[test]
+fn a_policy_that_no_longer_loads_leaves_the_last_good_one_in_force() {
+    let rig = rig();
+    let production = before(&rig, "codex", "sh deploy.sh production");
+    refuses(&hook(&rig, "codex", &production));
+    rig.write("user.yaml", "version: 1\nhooks: [");
+    let ran = hook(&rig, "codex", &production);
+    refuses(&ran);
+    assert!(ran.err.contains("nobody deploys from here"), "{}", ran.err);
+    let ran = hook(&rig, "codex", &before(&rig, "codex", "ls")).expect(0);
+    assert!(ran.err.contains("the last good one is in force (sha256:"), "{}", ran.err);
+    fs::remove_dir_all(rig.path("state/snapshots")).unwrap();
+    refuses(&hook(&rig, "codex", &before(&rig, "codex", "ls")));
+}
+
+#[test]
+fn a_policy_comes_into_force_once_for_all_the_processes_of_its_calls() {
+    let rig = rig();
+    for _ in 0..3 {
+        hook(&rig, "codex", &before(&rig, "codex", "ls")).expect(0);
+    }
+    assert_eq!(rig.records("policy_load").len(), 1);
+    rig.write("user.yaml", &format!("{POLICY}# changed\n"));
+    hook(&rig, "codex", &before(&rig, "codex", "ls")).expect(0);
+    assert_eq!(rig.records("policy_load").len(), 2);
+}
+
+#[test]
+fn a_sub_agent_is_a_child_of_its_session() {
+    let rig = rig();
+    let mut call = before(&rig, "claude-code", "ls");
+    call["agent_id"] = "a7".into();
+    call["agent_type"] = "Explore".into();
+    hook(&rig, "claude-code", &call).expect(0);
+    let decision = &rig.records("decision")[0];
+    assert_eq!((&decision["session"], &decision["agent"]), (&"s/a7".into(), &"Explore".into()));
+    assert_eq!((&decision["parent"], &decision["root"]), (&"s".into(), &"s".into()));
+}
