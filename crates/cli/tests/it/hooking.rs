@@ -269,6 +269,8 @@ fn whatever_goes_wrong_inside_refuses() {
             refuses(&run(&["hook", host], input));
         }
         refuses(&run(&["hook", host, "--policy", "/no/such/policy.yaml"], &call));
+        // Without a last good one.
+        fs::remove_dir_all(rig.path("state")).unwrap();
         rig.write("user.yaml", "version: 1\nhooks: [{ name: x, on: nothing }]\n");
         let ran = run(&["hook", host], &call);
         refuses(&ran);
