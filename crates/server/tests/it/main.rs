@@ -1,1 +1,15 @@
-//! The relay as its peers see it: real processes, real messages.
+//! The relay as its peers see it: what each side is given of what the other one says.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test whose ground is missing has failed"
+)]
+
+mod asking;
+mod calls;
+mod lists;
+mod passing;
+mod rig;
+mod texts;

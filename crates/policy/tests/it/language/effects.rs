@@ -1,6 +1,10 @@
 //! Matches by effect: what restricts goes by any target, what loosens by all of them.
 
 use super::rig::{Rig, call, policy, words};
+use std::sync::Arc;
+use tollgate_effects::NoFiles;
+use tollgate_gate::{Object, Session, ToolCall};
+use tollgate_policy::{AnalysedEffects, ToolFacts, Verb};
 
 const TOOLS: &str = r#"
 version: 1
@@ -156,4 +160,29 @@ fn a_folder_that_is_not_absolute_is_as_good_as_none_and_lets_nothing_past() {
         let delete = r#"{"paths":["x"]}"#;
         assert_eq!(place(session, "remove", delete), "deny by out", "{session}");
     }
+}
+
+#[test]
+fn a_projects_programs_add_effects_and_take_none_away() {
+    let lines = |programs: &[&str], project_programs: &[&str], command: &str| -> Vec<String> {
+        let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        let facts = ToolFacts {
+            arguments: [("run".to_owned(), vec![(Verb::Runs, "command".to_owned())])].into(),
+            programs: owned(programs),
+            project_programs: owned(project_programs),
+            ..ToolFacts::default()
+        };
+        let source = AnalysedEffects::new(&facts, Arc::new(NoFiles), None);
+        let call = ToolCall::new("run", Object::from_iter([("command", command)]));
+        let rows = source.rows(&call, &Session::new("s").with_cwd("/repo"));
+        rows.iter().map(|row| format!("{} {}", row.effect, row.target)).collect()
+    };
+    let has = |lines: Vec<String>, line: &str| lines.iter().any(|l| l == line);
+    assert!(has(lines(&[], &["zap = args:deltree*"], "zap a"), "deletes /repo/a and all below"));
+    assert!(has(lines(&[], &["rm = safe"], "rm a"), "deletes /repo/a"));
+    assert!(!has(lines(&["rm = safe"], &[], "rm a"), "deletes /repo/a"));
+    let unknown = "does unknown: the program is not in the table";
+    assert!(has(lines(&[], &[], "zap a"), unknown));
+    assert!(has(lines(&[], &["zap = safe"], "zap a"), unknown), "still not known");
+    assert!(!has(lines(&["zap = safe"], &[], "zap a"), unknown));
 }

@@ -1,0 +1,138 @@
+//! A conversation with a policy, and peers that remember what they were sent.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use tollgate::gate::{Json, MemoryLedger, Record, Session};
+use tollgate::{Tollgate, gate};
+use tollgate_server::mcp::{
+    Asking, Conversation, Definitions, Fate, Frame, Outlet, Relay, RelayOptions,
+};
+
+/// A peer that remembers what the relay itself told it.
+#[derive(Default)]
+pub(crate) struct Told(Mutex<Vec<String>>);
+
+impl Outlet for Told {
+    fn send(&self, text: String) -> bool {
+        self.0.lock().unwrap().push(text);
+        true
+    }
+}
+
+impl Told {
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits until something was said; gives it.
+    pub(crate) async fn next(&self, at: usize) -> Json {
+        loop {
+            if let Some(text) = self.all().get(at) {
+                return json(text);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+pub(crate) struct Rig {
+    pub(crate) talk: Arc<Conversation>,
+    pub(crate) client: Arc<Told>,
+    pub(crate) server: Arc<Told>,
+    pub(crate) lines: Arc<Mutex<Vec<String>>>,
+    pub(crate) ledger: Arc<MemoryLedger>,
+    pub(crate) definitions: Arc<Definitions>,
+}
+
+/// A relay before the server `srv` under these hooks.
+pub(crate) fn rig(hooks: &str) -> Rig {
+    let ledger = Arc::new(MemoryLedger::new());
+    let definitions = Arc::new(Definitions::new("srv", None));
+    let asking = Asking::or_else(None);
+    let book: Arc<MemoryLedger> = Arc::clone(&ledger);
+    let opened = Tollgate::builder()
+        .policy_text("policy.yaml", format!("version: 1\nhooks:\n{hooks}"))
+        .ledger(book)
+        .hook(definitions.hook())
+        .approver(Arc::<Asking>::clone(&asking))
+        .open()
+        .unwrap();
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&lines);
+    let relay = Relay::new(RelayOptions {
+        gate: Arc::clone(opened.gate()),
+        server: "srv".into(),
+        definitions: Arc::clone(&definitions),
+        asking,
+        tell: Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned())),
+    });
+    let (client, server) = (Arc::new(Told::default()), Arc::new(Told::default()));
+    let way: Arc<Told> = Arc::clone(&server);
+    let talk = relay.converse(Session::new("s1").with_user("alice"), way);
+    Rig { talk, client, server, lines, ledger, definitions }
+}
+
+impl Rig {
+    pub(crate) async fn from_client(&self, text: &str) -> Fate {
+        let way: Arc<dyn Outlet> = Arc::<Told>::clone(&self.client);
+        self.talk.from_client(Frame::read(text).unwrap(), &way).await
+    }
+
+    pub(crate) async fn from_server(&self, text: &str) -> Fate {
+        Arc::clone(&self.talk).from_server(Frame::read(text).unwrap()).await
+    }
+
+    /// A call of a tool goes to the server; what the server is sent.
+    pub(crate) async fn call(&self, id: &str, tool: &str, arguments: &str) -> Fate {
+        self.from_client(&call(id, tool, arguments)).await
+    }
+
+    /// A request, and the server's result of it; what the client is given.
+    pub(crate) async fn exchange(&self, method: &str, params: &str, result: &str) -> Fate {
+        let asked = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+        assert_eq!(self.from_client(&asked).await, Fate::Pass(asked));
+        self.from_server(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#)).await
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.ledger.records()
+    }
+}
+
+pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
+
+pub(crate) fn json(text: &str) -> Json {
+    Json::read(text.as_bytes()).unwrap()
+}
+
+/// The message of a fate that passes one.
+pub(crate) fn passed(fate: Fate) -> Json {
+    match fate {
+        Fate::Pass(text) => json(&text),
+        other @ (Fate::Answer(_) | Fate::Drop) => panic!("{other:?}"),
+    }
+}
+
+/// The message of a fate that answers with one.
+pub(crate) fn answered(fate: Fate) -> Json {
+    match fate {
+        Fate::Answer(text) => json(&text),
+        other @ (Fate::Pass(_) | Fate::Drop) => panic!("{other:?}"),
+    }
+}
+
+/// A value by its way of keys.
+pub(crate) fn at<'j>(value: &'j Json, way: &str) -> &'j Json {
+    way.split('.').fold(value, |value, key| match key.parse::<usize>() {
+        Ok(index) => &value.as_array().unwrap()[index],
+        Err(_) => value.get(key).unwrap_or(&gate::Json::Null),
+    })
+}
+
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}

@@ -1,0 +1,126 @@
+//! Texts beside calls, and what a server asks of its client.
+
+use crate::rig::{answered, at, passed, rig, run};
+use tollgate_server::mcp::Fate;
+
+const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+
+#[test]
+fn secrets_are_masked_in_every_text_beside_calls() {
+    run(async {
+        let rig = rig("  - { name: mask, on: after_tool, redact: { find: [secrets] } }");
+        for text in [
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"{SECRET}"}}}}"#
+            ),
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":1,"message":"{SECRET}"}}}}"#
+            ),
+        ] {
+            assert!(!passed(rig.from_server(&text).await).text().contains(SECRET));
+        }
+        for (method, result) in [
+            (
+                "initialize",
+                format!(r#"{{"protocolVersion":"2025-11-25","instructions":"use {SECRET}"}}"#),
+            ),
+            ("server/discover", format!(r#"{{"instructions":"use {SECRET}"}}"#)),
+            (
+                "resources/list",
+                format!(r#"{{"resources":[{{"uri":"a:b","description":"{SECRET}"}}]}}"#),
+            ),
+            ("prompts/list", format!(r#"{{"prompts":[{{"name":"p","description":"{SECRET}"}}]}}"#)),
+            (
+                "prompts/get",
+                format!(
+                    r#"{{"messages":[{{"role":"user","content":{{"type":"text","text":"{SECRET}"}}}}]}}"#
+                ),
+            ),
+            ("resources/read", format!(r#"{{"contents":[{{"uri":"a:b","text":"{SECRET}"}}]}}"#)),
+            ("completion/complete", format!(r#"{{"completion":{{"values":["{SECRET}"]}}}}"#)),
+        ] {
+            let given = passed(rig.exchange(method, "{}", &result).await);
+            assert!(!given.text().contains(SECRET), "{method}");
+        }
+    });
+}
+
+#[test]
+fn texts_beside_calls_count_as_no_calls() {
+    run(async {
+        let rig = rig(
+            "  - { name: loops, on: after_tool, loop_guard: { in_a_row: 3 } }\n  - { name: few, on: pre_tool, limit: { count: 1, counted: attempts, per: session } }",
+        );
+        let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+        for _ in 0..20 {
+            assert_eq!(rig.from_server(log).await, Fate::Pass(log.to_owned()));
+        }
+        assert!(matches!(rig.call("1", "t", "{}").await, Fate::Pass(_)));
+    });
+}
+
+#[test]
+fn the_results_of_tasks_pass_the_hooks_of_the_tool_that_they_belong_to() {
+    run(async {
+        let rig = rig(
+            "  - { name: mask, on: after_tool, match: { tool: long }, redact: { find: [secrets] } }",
+        );
+        let _ = rig.call("1", "long", "{}").await;
+        let made =
+            r#"{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k1","status":"working"}}}"#;
+        assert_eq!(rig.from_server(made).await, Fate::Pass(made.to_owned()));
+        let result = format!(r#"{{"content":[{{"type":"text","text":"{SECRET}"}}]}}"#);
+        let given = passed(rig.exchange("tasks/result", r#"{"taskId":"k1"}"#, &result).await);
+        assert!(!given.text().contains(SECRET));
+        let other = passed(rig.exchange("tasks/result", r#"{"taskId":"k2"}"#, &result).await);
+        assert!(other.text().contains(SECRET));
+    });
+}
+
+#[test]
+fn what_a_server_asks_of_the_clients_model_is_a_model_call() {
+    run(async {
+        let rig = rig(
+            "  - { name: no-files, on: pre_model, when: \"event.payload.messages.exists(m, m.content.text.contains('passwd'))\", deny: \"no files\" }\n  - { name: mask, on: [pre_model, post_model], redact: { find: [secrets] } }",
+        );
+        let ask = |id: u8, text: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{"messages":[{{"role":"user","content":{{"type":"text","text":"{text}"}}}}],"maxTokens":10}}}}"#
+            )
+        };
+        let refused = answered(rig.from_server(&ask(1, "/etc/passwd")).await);
+        assert_eq!(at(&refused, "error.data.hook").as_str(), Some("no-files"));
+        let sent = passed(rig.from_server(&ask(2, SECRET)).await);
+        assert!(!sent.text().contains(SECRET));
+        assert_eq!(at(&sent, "params.maxTokens").as_i64(), Some(10));
+        let reply = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"result":{{"role":"assistant","model":"m","content":{{"type":"text","text":"{SECRET}"}}}}}}"#
+        );
+        let given = passed(rig.from_client(&reply).await);
+        assert!(!given.text().contains(SECRET));
+        assert_eq!(at(&given, "result.role").as_str(), Some("assistant"));
+        // Both ids are free again.
+        assert_eq!(rig.from_client(&reply).await, Fate::Drop);
+    });
+}
+
+#[test]
+fn what_a_server_asks_of_a_person_is_a_call() {
+    run(async {
+        let rig = rig(
+            "  - { name: no-passwords, on: pre_tool, match: { tool: elicitation/create }, keywords: { words: [password], reason: \"servers ask for no passwords\" } }",
+        );
+        let ask = |id: u8, text: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"message":"{text}"}}}}"#
+            )
+        };
+        let refused = answered(rig.from_server(&ask(1, "your password?")).await);
+        assert_eq!(at(&refused, "error.code").as_i64(), Some(403));
+        let passes = ask(2, "your name?");
+        assert_eq!(rig.from_server(&passes).await, Fate::Pass(passes));
+        let answer =
+            r#"{"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"name":"x"}}}"#;
+        assert_eq!(rig.from_client(answer).await, Fate::Pass(answer.to_owned()));
+    });
+}
