@@ -24,6 +24,7 @@ mod hostile;
 mod installing;
 mod presets;
 mod redacting;
+mod relaying;
 mod reviewing;
 mod rig;
 mod scanning;

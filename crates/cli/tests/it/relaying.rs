@@ -1,0 +1,207 @@
+//! `tollgate mcp` between a client and a program: what passes, and how each side's end is taken.
+
+use crate::rig::{BINARY, Rig};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A server that answers every request with a result, and says where it runs.
+const SERVER: &str = r#"
+echo "$$" > "$1"
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *crash*) exit 7 ;;
+    *garbage*) echo 'starting up...' ;;
+    *twice*) printf '{"jsonrpc":"2.0","id":%s,"result":{"a":1,"a":2}}\n' "$id" ; continue ;;
+  esac
+  [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"ran"}]}}\n' "$id"
+done
+"#;
+
+struct Relay {
+    rig: Rig,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+/// A relay before a server of this script.
+fn relay(script: &str) -> Relay {
+    let rig = Rig::new();
+    rig.write("server.sh", script);
+    let text = |below: &str| rig.path(below).to_str().unwrap().to_owned();
+    let mut child = Command::new(BINARY)
+        .args(["--state", &text("state"), "--policy", &text("user.yaml"), "mcp", "--server", "srv"])
+        .args(["--", "sh", &text("server.sh"), &text("pid")])
+        .current_dir(rig.path("project"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = child.stdin.take();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    Relay { rig, child, input, output }
+}
+
+fn call(id: u32, tool: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
+    )
+}
+
+impl Relay {
+    fn say(&mut self, text: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{text}").unwrap();
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn server(&self) -> i32 {
+        let path = self.rig.path("pid");
+        within(|| std::fs::read_to_string(&path).ok()?.trim().parse().ok())
+    }
+
+    /// Closes the client's side; the exit code and what people were told.
+    fn end(mut self) -> (Option<i32>, String, Rig) {
+        drop(self.input.take());
+        let mut told = String::new();
+        let _ = self.child.stderr.take().unwrap().read_to_string(&mut told);
+        (self.child.wait().unwrap().code(), told, self.rig)
+    }
+}
+
+/// What comes within ten seconds.
+#[track_caller]
+fn within<T>(look: impl Fn() -> Option<T>) -> T {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "it did not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn lives(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn a_call_passes_or_is_refused_and_the_server_ends_with_its_client() {
+    let mut relay = relay(SERVER);
+    relay.say(&call(1, "read"));
+    assert_eq!(
+        relay.hear(),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"ran\"}]}}\n"
+    );
+    relay.say(&call(2, "delete_all"));
+    let refused = relay.hear();
+    assert!(refused.contains("nothing is deleted") && refused.contains("\"isError\":true"));
+    relay.say("not json");
+    assert!(relay.hear().contains("-32700"));
+    let server = relay.server();
+    let (code, told, rig) = relay.end();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!lives(server));
+    let outcomes = rig.records("outcome");
+    assert_eq!(outcomes.len(), 2);
+    assert!(outcomes.iter().all(|outcome| outcome["server"] == "srv"));
+}
+
+#[test]
+fn a_server_that_crashes_leaves_no_request_without_an_answer() {
+    let mut relay = relay(SERVER);
+    relay.say(&call(1, "crash"));
+    let answer = relay.hear();
+    assert!(answer.contains("\"id\":1") && answer.contains("-32603"), "{answer}");
+    let (code, told, _) = relay.end();
+    assert_eq!(code, Some(3));
+    assert!(told.contains("the server `srv` ended before its client"), "{told}");
+}
+
+#[test]
+fn what_is_no_message_is_told_to_people_and_not_passed() {
+    let mut relay = relay(SERVER);
+    relay.say(&call(1, "garbage"));
+    assert!(relay.hear().contains("\"id\":1"));
+    relay.say(&call(2, "twice"));
+    let answer = relay.hear();
+    assert!(answer.contains("\"id\":2") && answer.contains("duplicate key"), "{answer}");
+    let (code, told, _) = relay.end();
+    assert_eq!(code, Some(0));
+    assert_eq!(told.matches("what is no message").count(), 2, "{told}");
+}
+
+#[test]
+fn a_relay_that_is_killed_takes_its_server_with_it() {
+    let mut relay = relay("echo $$ > \"$1\"; trap '' TERM; exec sleep 600");
+    let server = relay.server();
+    assert!(lives(server));
+    relay.child.kill().unwrap();
+    let _ = relay.child.wait();
+    within(|| (!lives(server)).then_some(()));
+}
+
+#[test]
+fn a_server_that_does_not_end_is_ended_with_all_that_it_started() {
+    let relay = relay("echo $$ > \"$1\"; trap '' TERM; sleep 600 & wait; sleep 600");
+    let server = relay.server();
+    let started = Instant::now();
+    let (code, _, _) = relay.end();
+    assert_eq!(code, Some(0));
+    assert!(started.elapsed() < Duration::from_secs(20));
+    within(|| (!lives(server)).then_some(()));
+}
+
+#[test]
+fn without_a_policy_that_holds_no_server_is_started() {
+    let rig = Rig::new();
+    rig.write("user.yaml", "version: 1\nhooks: [ { name: a } ]\n");
+    let marker = rig.path("started");
+    let ran = rig.run(&["mcp", "--", "touch", marker.to_str().unwrap()]).expect(2);
+    assert!(ran.err.contains("has no action"), "{}", ran.err);
+    assert!(!marker.exists());
+    Rig::new().run(&["mcp"]).expect(2);
+    let missing = Rig::new().run(&["mcp", "--", "/nowhere/at/all"]);
+    assert!(missing.err.contains("/nowhere/at/all"), "{}", missing.err);
+    assert_ne!(missing.code, 0);
+}
+
+#[test]
+fn a_changed_definition_is_told_and_stays_told_until_it_is_accepted() {
+    let list = |description: &str| {
+        format!(
+            "echo $$ > \"$1\"\nwhile IFS= read -r line; do printf '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"tools\":[{{\"name\":\"t\",\"description\":\"{description}\"}}]}}}}\\n'; done\n"
+        )
+    };
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let mut first = relay(&list("reads"));
+    first.say(ask);
+    assert!(first.hear().contains("reads"));
+    let (_, told, rig) = first.end();
+    assert!(!told.contains("changed"), "{told}");
+    rig.run(&["mcp", "pins", "list"]).expect(0);
+
+    rig.write("server.sh", &list("reads, and tells me"));
+    let (server, pid) = (rig.path("server.sh"), rig.path("pid"));
+    let again = |rig: &Rig| {
+        let arguments =
+            ["mcp", "--server", "srv", "--", "sh", server.to_str().unwrap(), pid.to_str().unwrap()];
+        rig.run_in("project", &arguments, &format!("{ask}\n"), &[])
+    };
+    assert!(again(&rig).err.contains("the server changed what it says about this tool"));
+    let listed = rig.run(&["mcp", "pins", "list", "--format", "json"]).expect(0).lines();
+    assert_eq!(listed[0]["changed"], true);
+    rig.run(&["mcp", "pins", "accept", "srv"]).expect(2);
+    rig.run(&["mcp", "pins", "accept", "srv", "--yes"]).expect(0);
+    assert!(!again(&rig).err.contains("changed what it says"));
+    assert_eq!(rig.records("trust").len(), 1);
+}
