@@ -48,37 +48,12 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         Some(name) => name.clone(),
         None => name_of(&arguments.program),
     };
-    let state = desk.state()?;
-    let definitions = Arc::new(Definitions::new(&*server, Some(Arc::new(PinFile::of(&state)))));
-    let made = Arc::new(OnceLock::new());
-    let make = Arc::clone(&made);
-    let opened = Tollgate::builder()
-        .places(desk.places.clone())
-        .hook(definitions.hook())
-        .approver_over(move |durable| {
-            let asking = make.get_or_init(|| Asking::or_else(durable));
-            Arc::<Asking>::clone(asking)
-        })
-        .open()
-        .map_err(|error| unopened(&error))?;
-    for notice in opened.notices() {
-        output::note(&notice);
-    }
-    let opened = Arc::new(opened);
-    let asking = made.get_or_init(|| Asking::or_else(None));
-    let asking = Arc::<Asking>::clone(asking);
+    let (opened, relay) = open(&desk, &server)?;
     let watch = opened.watch(|heard| match heard {
         Ok((_, digest)) => output::note(&format!("what is in force changed: {digest}")),
         Err(error) => output::note(&format!("what was in force stays in force: {error}")),
     });
     let _watch = watch.map_err(Failure::internal)?;
-    let relay = Relay::new(RelayOptions {
-        gate: Arc::clone(opened.gate()),
-        server: Name::from(&*server),
-        definitions,
-        asking,
-        tell: Arc::new(output::note),
-    });
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -110,6 +85,35 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         ))),
         Ended::Itself(_, false) | Ended::Terminated | Ended::Killed => Ok(Exit::Done),
     }
+}
+
+/// The gate under the policy in force, and the relay before it.
+fn open(desk: &Desk, server: &str) -> Result<(Arc<Tollgate>, Arc<Relay>), Failure> {
+    let state = desk.state()?;
+    let definitions = Arc::new(Definitions::new(server, Some(Arc::new(PinFile::of(&state)))));
+    let made = Arc::new(OnceLock::new());
+    let make = Arc::clone(&made);
+    let opened = Tollgate::builder()
+        .places(desk.places.clone())
+        .hook(definitions.hook())
+        .approver_over(move |durable| {
+            let asking = make.get_or_init(|| Asking::or_else(durable));
+            Arc::<Asking>::clone(asking)
+        })
+        .open()
+        .map_err(|error| unopened(&error))?;
+    for notice in opened.notices() {
+        output::note(&notice);
+    }
+    let asking = made.get_or_init(|| Asking::or_else(None));
+    let relay = Relay::new(RelayOptions {
+        gate: Arc::clone(opened.gate()),
+        server: Name::from(server),
+        definitions,
+        asking: Arc::<Asking>::clone(asking),
+        tell: Arc::new(output::note),
+    });
+    Ok((Arc::new(opened), relay))
 }
 
 /// The server's program, started through this one, so that it ends with its relay however that ends.
