@@ -124,33 +124,38 @@ fn cases(root: &Path, agent: &Agent, page: &mut String) -> Result<Answer, Error>
     let policy = root.join("e2e/policy.yaml");
     let hook = format!("HOOK --policy {} --state STATE/s", policy.display());
     let report = harness(root, agent, &hook, &[])?;
-    for case in report["cases"].as_array().into_iter().flatten() {
-        let ok = case["ok"] == true;
+    for case in report.get("cases").and_then(Value::as_array).into_iter().flatten() {
+        let ok = is_ok(case);
         if !ok {
             answer = Answer::No;
         }
-        let copies =
-            case["transcripts_with_secret"].as_object().is_some_and(|found| !found.is_empty());
+        let copies = case.get("transcripts_with_secret").and_then(Value::as_object);
+        let copies = copies.is_some_and(|found| !found.is_empty());
         let kept = if copies { "its session files" } else { "nothing" };
-        let name = case["case"].as_str().unwrap_or_default();
+        let name = case.get("case").and_then(Value::as_str).unwrap_or_default();
         line(page, agent, name, ok, kept);
     }
     for (name, command) in FAULTS {
         let report = harness(root, agent, command, &["--only", "denied"])?;
-        let ok = report["ok"] == true;
+        let ok = is_ok(&report);
         if !ok {
             answer = Answer::No;
         }
         line(page, agent, &format!("{name}: nothing runs"), ok, "-");
     }
     let report = harness(root, agent, KILLED.1, &["--only", "denied"])?;
-    let refused = report["ok"] == true;
+    let refused = is_ok(&report);
     if refused != agent.survives_kills {
         answer = Answer::No;
     }
     let what = if refused { "nothing runs" } else { "the call runs, as known of this host" };
     line(page, agent, &format!("{}: {what}", KILLED.0), refused == agent.survives_kills, "-");
     Ok(answer)
+}
+
+/// Whether a report, or a case in it, met all that was expected.
+fn is_ok(report: &Value) -> bool {
+    report.get("ok").and_then(Value::as_bool) == Some(true)
 }
 
 fn line(page: &mut String, agent: &Agent, case: &str, ok: bool, kept: &str) {
@@ -192,7 +197,8 @@ fn install(root: &Path, agent: &Agent) -> Result<(), Error> {
     let manifest = prefix.join("node_modules").join(agent.package).join("package.json");
     let there: Option<Value> =
         fs::read(&manifest).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    if there.is_some_and(|package| package["version"] == agent.version) {
+    let version = there.as_ref().and_then(|package| package.get("version")?.as_str());
+    if version == Some(agent.version) {
         return Ok(());
     }
     let mut npm = Process::new("npm");
