@@ -15,7 +15,7 @@ use tollgate_gate::{
     ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, CallKey, Clock, Name, Scrub, Soon,
 };
 use tollgate_policy::{AnalysedEffects, PolicySettings, ToolFacts};
-use tollgate_store::approvals::{Answer, Scope, Stands};
+use tollgate_store::approvals::{Answer, Stands};
 use tollgate_store::{Approval, ApprovalState, Approvals, DiskState, PublicKey};
 
 /// How long a question stands when the policy does not say, in milliseconds.
@@ -164,7 +164,10 @@ impl DiskApprover {
         let question = self.question(request, &policy)?;
         let now = self.clock.now();
         let wait = request.wait_ms.map(|wait_ms| now.plus_millis(wait_ms.min(self.wait_ms_max)));
-        let stands = self.approvals.put(&question, WAITING_MAX, now).map_err(said)?;
+        // A session that is not known has no past in which somebody could have said yes.
+        let root = self.state.session(&question.root).map_err(said)?;
+        let since = root.map_or(now, |root| root.started_at);
+        let stands = self.approvals.put(&question, WAITING_MAX, since, now).map_err(said)?;
         let mut asked = match stands {
             Stands::TooMany(waiting) => {
                 return Ok(ApprovalReply::to(request, ApprovalAnswer::TooMany { waiting }));
@@ -175,6 +178,9 @@ impl DiskApprover {
         };
         loop {
             if let Some(answer) = self.answer_of(&asked, &policy.rules)? {
+                if matches!(answer, ApprovalAnswer::Expired | ApprovalAnswer::Cancelled) {
+                    self.approvals.tell(&asked.id).map_err(said)?;
+                }
                 return Ok(reply(&asked, answer));
             }
             if wait.is_none_or(|until| self.clock.now() >= until) {
@@ -210,8 +216,7 @@ impl DiskApprover {
                     );
                 }
                 Outcome::Yes(by) => {
-                    let is_for_session = asked.answers.iter().all(|a| a.scope == Scope::Session);
-                    let given = is_for_session
+                    let given = asked.is_for_session()
                         || self.approvals.claim(&asked.id, self.clock.now()).map_err(said)?;
                     if !given {
                         return Err("the same call is being let through already".into());

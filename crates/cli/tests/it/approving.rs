@@ -28,7 +28,7 @@ fn decide(rig: &Rig, event: &str) -> serde_json::Value {
 }
 
 /// Runs in a terminal of its own; what is typed is typed when the prompt stands there.
-fn in_terminal(rig: &Rig, arguments: &str, typed: &[(&str, &str)]) -> (i32, String) {
+pub(crate) fn in_terminal(rig: &Rig, arguments: &str, typed: &[(&str, &str)]) -> (i32, String) {
     let (state, policy) = (rig.path("state"), rig.path("user.yaml"));
     let command =
         format!("{BINARY} --state {} --policy {} {arguments}", state.display(), policy.display());

@@ -9,6 +9,7 @@
 
 mod alerting;
 mod allowing;
+mod answering;
 mod approving;
 mod auditing;
 mod backtesting;

@@ -3,7 +3,7 @@
 use super::Approval;
 use crate::hash::{parse_hex, write_hex};
 use crate::key::PublicKey;
-use rusqlite::{Row, Transaction, params};
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use tollgate_gate::{Name, Timestamp};
 
 /// For what an answer holds.
@@ -57,12 +57,21 @@ impl Answer {
     }
 }
 
+impl Approval {
+    /// Whether what was answered is a yes for the session, of everyone who answered.
+    pub fn is_for_session(&self) -> bool {
+        let for_session = |answer: &Answer| answer.yes && answer.scope == Scope::Session;
+        !self.answers.is_empty() && self.answers.iter().all(for_session)
+    }
+}
+
 /// What is signed: all that the answer holds for. Names stand behind their lengths, so that no text can
-/// pass for another.
+/// pass for another. The time is not in it: a key that lives elsewhere signs at another time than the
+/// answer is taken, and an answer holds for one question only.
 pub fn answer_text(approval: &Approval, answer: &Answer) -> String {
     format!(
         "tollgate-answer 1\napproval {}\ncall {}\neffects {}\nhook {}:{}\nroot {}:{}\n\
-         answer {} {}\nby {}:{}\nreason {}:{}\nat {}\n",
+         answer {} {}\nby {}:{}\nreason {}:{}\n",
         approval.id,
         approval.call_digest,
         approval.effects_digest,
@@ -76,7 +85,6 @@ pub fn answer_text(approval: &Approval, answer: &Answer) -> String {
         answer.by,
         answer.reason.len(),
         answer.reason,
-        answer.at.millis(),
     )
 }
 
@@ -85,6 +93,37 @@ pub(super) fn of(db: &Transaction<'_>, approval: &str) -> rusqlite::Result<Vec<A
     let all = "SELECT by, yes, scope, reason, at, signature FROM answers WHERE approval = ?1
                ORDER BY at, by";
     db.prepare(all)?.query_map([approval], read)?.collect()
+}
+
+/// An answer that stands for questions like this one: a yes for the session, or a no for good.
+pub(super) fn standing(
+    db: &Transaction<'_>,
+    question: &Approval,
+    session_since: Timestamp,
+) -> rusqlite::Result<Option<Approval>> {
+    let like = format!(
+        "{} WHERE hook = ?1 AND effects_digest = ?2 AND (
+           (state = 'approved' AND root = ?3 AND who = ?4 AND asked_at >= ?6 AND id IN
+             (SELECT approval FROM answers WHERE yes = 1 AND scope = 'session')
+             AND id NOT IN (SELECT approval FROM answers WHERE scope <> 'session'))
+           OR (state = 'denied' AND cwd IS ?5 AND id IN
+             (SELECT approval FROM answers WHERE yes = 0 AND scope = 'never')))
+         ORDER BY state DESC LIMIT 1",
+        super::SELECT
+    );
+    let values = params![
+        &*question.hook,
+        &*question.effects_digest,
+        &*question.root,
+        super::who_text(&question.who)?,
+        question.cwd.as_deref(),
+        super::millis(session_since)
+    ];
+    let Some((mut found, _)) = db.query_row(&like, values, super::read).optional()? else {
+        return Ok(None);
+    };
+    found.answers = of(db, &found.id)?;
+    Ok(Some(found))
 }
 
 /// Puts an answer; a later one of the same person takes the place of theirs.

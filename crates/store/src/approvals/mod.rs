@@ -208,7 +208,8 @@ impl Approvals {
     }
 
     /// Puts a question, unless something stands about it already. Identical ones are one; at most
-    /// `waiting_max` of one tree of sessions wait at a time.
+    /// `waiting_max` of one tree of sessions wait at a time. A yes for the session holds where it was
+    /// asked for since the tree's first session began, at `session_since`.
     ///
     /// # Errors
     /// [`DatabaseError`] when the file cannot be used.
@@ -216,11 +217,12 @@ impl Approvals {
         &self,
         question: &Approval,
         waiting_max: usize,
+        session_since: Timestamp,
         now: Timestamp,
     ) -> Result<Stands, DatabaseError> {
         self.change(|db| {
             expire(db, now)?;
-            if let Some(standing) = standing_answer(db, question)? {
+            if let Some(standing) = answer::standing(db, question, session_since)? {
                 return Ok(Stands::Answered(standing));
             }
             let same =
@@ -232,7 +234,11 @@ impl Approvals {
                 found.answers = answer::of(db, &found.id)?;
                 match found.state {
                     ApprovalState::Pending => return Ok(Stands::Waits(found)),
-                    ApprovalState::Approved => return Ok(Stands::Answered(found)),
+                    ApprovalState::Approved
+                        if !found.is_for_session() || found.asked_at >= session_since =>
+                    {
+                        return Ok(Stands::Answered(found));
+                    }
                     ApprovalState::Denied if found.expires_at > now => {
                         return Ok(Stands::Answered(found));
                     }
@@ -243,7 +249,8 @@ impl Approvals {
                             false => Stands::Cancelled(found),
                         });
                     }
-                    ApprovalState::Denied
+                    ApprovalState::Approved
+                    | ApprovalState::Denied
                     | ApprovalState::Expired
                     | ApprovalState::Cancelled
                     | ApprovalState::Claimed
@@ -284,7 +291,8 @@ impl Approvals {
             answered.state = closes(&answered);
             set_state(db, &answered.id, answered.state, now)?;
             // What is answered for more than once stands beyond the time of the question.
-            if answered.answers.iter().all(|answer| answer.scope != Scope::Once) {
+            let is_closed = answered.state != ApprovalState::Pending;
+            if is_closed && answered.answers.iter().all(|answer| answer.scope != Scope::Once) {
                 let until = now.plus_millis(STANDING_DAYS_MAX * 86_400_000);
                 let stand = "UPDATE approvals SET expires_at = ?2 WHERE id = ?1";
                 db.execute(stand, params![&*answered.id, millis(until)])?;
@@ -349,13 +357,9 @@ impl Approvals {
                 return Ok(true);
             }
             // One that stands for its session is not used up.
-            Ok(one(db, id)?.is_some_and(|found| {
-                found.state == ApprovalState::Approved
-                    && found
-                        .answers
-                        .iter()
-                        .all(|answer| answer.yes && answer.scope == Scope::Session)
-            }))
+            let stands =
+                |found: Approval| found.state == ApprovalState::Approved && found.is_for_session();
+            Ok(one(db, id)?.is_some_and(stands))
         })
     }
 
@@ -393,6 +397,14 @@ impl Approvals {
             let values = params![&*key.session, &*key.call, state, came, millis(now)];
             db.execute(settle, values).map(drop)
         })
+    }
+
+    /// The caller has heard that a question expired or was taken back: the same call is asked anew.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] when the file cannot be used.
+    pub fn tell(&self, id: &str) -> Result<(), DatabaseError> {
+        self.change(|db| db.execute("UPDATE approvals SET told = 1 WHERE id = ?1", [id]).map(drop))
     }
 
     /// One question.
@@ -461,34 +473,6 @@ fn expire(db: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<()> {
                AND state NOT IN ('pending', 'approved')";
     db.execute(&format!("DELETE FROM answers WHERE approval IN ({old})"), [long_ago, at])?;
     db.execute(&format!("DELETE FROM approvals WHERE id IN ({old})"), [long_ago, at]).map(drop)
-}
-
-/// An answer that stands for questions like this one: a yes for the session, or a no for good.
-fn standing_answer(
-    db: &Transaction<'_>,
-    question: &Approval,
-) -> rusqlite::Result<Option<Approval>> {
-    let like = format!(
-        "{SELECT} WHERE hook = ?1 AND effects_digest = ?2 AND (
-           (state = 'approved' AND root = ?3 AND who = ?4 AND id IN
-             (SELECT approval FROM answers WHERE yes = 1 AND scope = 'session')
-             AND id NOT IN (SELECT approval FROM answers WHERE scope <> 'session'))
-           OR (state = 'denied' AND cwd IS ?5 AND id IN
-             (SELECT approval FROM answers WHERE yes = 0 AND scope = 'never')))
-         ORDER BY state DESC LIMIT 1"
-    );
-    let values = params![
-        &*question.hook,
-        &*question.effects_digest,
-        &*question.root,
-        who_text(&question.who)?,
-        question.cwd.as_deref()
-    ];
-    let Some((mut found, _)) = db.query_row(&like, values, read).optional()? else {
-        return Ok(None);
-    };
-    found.answers = answer::of(db, &found.id)?;
-    Ok(Some(found))
 }
 
 fn set_state(
