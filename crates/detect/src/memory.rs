@@ -108,6 +108,27 @@ pub(crate) fn inside_mask(bytes: &[u8], start: usize, end: usize) -> bool {
     open.and_then(|open| bracketed(bytes, low + open)).is_some_and(|mask| end <= mask.end)
 }
 
+/// Whether a span holds masks in brackets and nothing else that could be a datum or part of one: what stands
+/// between masks is not masked because of them.
+pub(crate) fn masks_alone(bytes: &[u8], start: usize, end: usize) -> bool {
+    let mut place = start;
+    let mut masks = 0;
+    while place < end {
+        let mask = if at(bytes, place) == b'[' { bracketed(bytes, place) } else { None };
+        match mask.filter(|mask| mask.end <= end) {
+            Some(mask) => {
+                masks += 1;
+                place = mask.end;
+            }
+            None if at(bytes, place).is_ascii_alphanumeric() || !at(bytes, place).is_ascii() => {
+                return false;
+            }
+            None => place += 1,
+        }
+    }
+    masks > 0
+}
+
 fn bracketed(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     let window = cut(bytes, start, start + BRACKET_BYTES_MAX);
     let close = memchr::memchr(b']', window)?;

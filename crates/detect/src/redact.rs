@@ -1,7 +1,8 @@
 //! The redactor: a detector and masks; text in, text with masks out.
 //!
 //! Whatever is not masked stays byte for byte. Valid JSON stays valid JSON. A text that could not be
-//! looked at wholly (a name model failed) is withheld as a whole. Masking a masked text changes nothing.
+//! looked at wholly (a name model failed) is withheld as a whole. Masking a masked text changes nothing, but for
+//! `[SECRET]` at the start of a line: it marks the rest of the line, which a second time is masked as well.
 
 use std::collections::HashSet;
 use std::sync::Arc;

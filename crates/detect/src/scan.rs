@@ -12,19 +12,21 @@ use crate::finding::Kind;
 use crate::hit::{Hit, RANK_BLOCK};
 use crate::keys;
 use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN, UNIT_BYTES_MAX};
-use crate::memory::inside_mask;
+use crate::memory::{inside_mask, masks_alone};
 use crate::model::{NameModelError, is_prose};
 use crate::names;
 use crate::pii::{self, Datum};
 use crate::rules::{Catalog, Coded};
 use crate::secrets::{self, PemEnd};
 use crate::unit::Units;
-use crate::value::{Strength, Written, assess};
+use crate::value::{Strength, Written, assess, is_passphrase};
 
 /// How far a value may stand behind its key across the ends of units, in bytes.
 const REACH_BYTES: usize = 120;
 /// A value so long that the keywords in it are not read again, in bytes.
 const VALUE_BYTES_LONG: usize = 128;
+/// How sure words under the key of a password are.
+const PASSPHRASE_SCORE: f32 = 0.55;
 /// How near the end of a window a key block must come to be called undecided, in bytes.
 const BLOCK_MARGIN_BYTES: usize = 256;
 /// Bytes of a percent-encoded stretch.
@@ -430,6 +432,9 @@ impl<'a> Scanner<'a> {
             && !keys::is_a_count(self.key, value)
             && let Some(score) = assess(value, b'"', strength, Written::Quoted)
         {
+            // The value is whole and certainly no code: words may be a passphrase here.
+            let is_words = strength == Strength::Password && is_passphrase(value);
+            let score = if is_words { score.max(PASSPHRASE_SCORE) } else { score };
             self.raw.hits.push(
                 Hit::secret(lead, lead + value.len(), assigned_rule(strength), score, 1)
                     .as_whole(true),
@@ -519,7 +524,10 @@ impl<'a> Scanner<'a> {
         let origin = self.origin;
         let bytes = self.bytes;
         self.raw.hits.retain(|hit| {
-            hit.start >= origin && hit.start < hit.end && !inside_mask(bytes, hit.start, hit.end)
+            hit.start >= origin
+                && hit.start < hit.end
+                && !inside_mask(bytes, hit.start, hit.end)
+                && !masks_alone(bytes, hit.start, hit.end)
         });
         self.raw.hits.sort_by_key(|hit| (hit.start, hit.end));
         let mut units = Units::new(self.bytes, origin);

@@ -316,6 +316,22 @@ fn assess_password(value: &[u8], classes: Classes, written: Written) -> Option<f
     }
 }
 
+/// Whether a text under the very key of a password may be one for all that it reads like a name: lower-case
+/// words joined by hyphens, as password managers make them. Two words without a digit are rather a style or a
+/// state (`form-control`, `not-set`), and what speaks of secrets names one that is kept elsewhere.
+pub(crate) fn is_passphrase(value: &[u8]) -> bool {
+    let words = || value.split(|byte| *byte == b'-');
+    let is_word = |word: &[u8]| {
+        !word.is_empty()
+            && word.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    (8..=128).contains(&value.len())
+        && words().all(is_word)
+        && words().count() >= if value.iter().any(u8::is_ascii_digit) { 2 } else { 3 }
+        && !NAMES_OF_SECRETS.any_in(value)
+        && !is_placeholder(value)
+}
+
 /// Words joined by `_`, `-` or `.`, or in camel case: a name for something rather than the thing.
 fn looks_named(value: &[u8]) -> bool {
     let joined = value.iter().any(|byte| matches!(byte, b'_' | b'-' | b'.' | b'/'));
@@ -400,7 +416,7 @@ fn is_stamp(value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Strength, Written, assess, is_placeholder};
+    use super::{Strength, Written, assess, is_passphrase, is_placeholder};
 
     #[test]
     fn a_placeholder_is_no_secret() {
@@ -438,6 +454,24 @@ mod tests {
                 None,
                 "{value}"
             );
+        }
+    }
+
+    #[test]
+    fn words_under_the_key_of_a_password_may_be_one() {
+        for value in ["correct-horse-battery", "sunny-day-42", "tiger-7-lake-oslo"] {
+            assert!(is_passphrase(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "form-control",
+            "my-app-db-credentials",
+            "prod-db-password-1",
+            "kv/prod/db",
+            "DB-PROD-MAIN",
+            "enter-your-password",
+            "correct--horse-battery",
+        ] {
+            assert!(!is_passphrase(value.as_bytes()), "{value}");
         }
     }
 

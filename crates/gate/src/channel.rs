@@ -44,11 +44,17 @@ pub enum Channel {
     TestReport,
     /// The report of a backtest.
     BacktestReport,
+    /// What a scan of files tells of its findings.
+    ScanReport,
+    /// A text that a filter has masked.
+    FilteredText,
+    /// Records of the ledger, as a person or a program asks for them.
+    AuditReport,
 }
 
 impl Channel {
     /// All of them.
-    pub const ALL: [Channel; 18] = [
+    pub const ALL: [Channel; 21] = [
         Channel::Context,
         Channel::Prompt,
         Channel::Memory,
@@ -67,5 +73,8 @@ impl Channel {
         Channel::Explanation,
         Channel::TestReport,
         Channel::BacktestReport,
+        Channel::ScanReport,
+        Channel::FilteredText,
+        Channel::AuditReport,
     ];
 }

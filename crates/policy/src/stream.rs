@@ -14,6 +14,7 @@ use crate::compile::plan::{Field, HookPlan, MatchPlan};
 use crate::limits::STREAM_LINE_BYTES_MAX;
 use crate::load::Loaded;
 use std::sync::Arc;
+use tollgate_detect::Detector;
 use tollgate_gate::{EventKind, Json, KindSet, Patterns};
 
 /// Where a text comes from.
@@ -43,37 +44,79 @@ impl Loaded {
         origin: &StreamOrigin<'_>,
         acts: &dyn Fn(&str) -> bool,
     ) -> Result<Option<OutputRedaction>, RedactError> {
-        let mut hooks: Vec<&Arc<HookPlan>> = self.plan.hooks.iter().collect();
-        hooks.sort_by_key(|hook| hook.priority);
         let after = [EventKind::PostTool, EventKind::ToolError];
-        let mut stages = Vec::new();
-        for hook in hooks {
-            let concerns = hook.action == "redact"
-                && hook.enabled
-                && !hook.dry_run
-                && hook.kinds.iter().any(|kind| after.contains(kind))
+        self.redaction_of(|hook| {
+            hook.kinds.iter().any(|kind| after.contains(kind))
                 && acts(&hook.name)
-                && matches(&hook.matching, origin) != Some(false);
-            if concerns {
-                for redactor in self.redactors_of(hook)? {
-                    stages.push(stage(redactor)?);
-                }
+                && matches(&hook.matching, origin) != Some(false)
+        })
+    }
+
+    /// All that the policy's `redact` hooks mask, whatever events they are for: over a text that is no
+    /// part of one. `None` when none is in force.
+    ///
+    /// # Errors
+    /// As [`Loaded::output_redaction`].
+    pub fn redaction(&self) -> Result<Option<OutputRedaction>, RedactError> {
+        self.redaction_of(|_| true)
+    }
+
+    /// The detectors of the policy's `redact` hooks that are in force, for looking through texts that
+    /// are no part of an event. What a hook masks by `lines`, by `patterns` or as `mobile` is a rule of
+    /// its detector here.
+    ///
+    /// # Errors
+    /// As [`Loaded::output_redaction`].
+    pub fn detectors(&self) -> Result<Vec<Arc<Detector>>, RedactError> {
+        let mut detectors = Vec::new();
+        for hook in self.masking(|_| true) {
+            let (value, context) = self.action_of(hook)?;
+            let detector = actions::detector_of(&value, &context);
+            let detector = detector.map_err(|error| wrong(hook, &error))?;
+            detectors.extend(detector);
+        }
+        Ok(detectors)
+    }
+
+    fn redaction_of(
+        &self,
+        concerns: impl Fn(&HookPlan) -> bool,
+    ) -> Result<Option<OutputRedaction>, RedactError> {
+        let mut stages = Vec::new();
+        for hook in self.masking(concerns) {
+            let (value, context) = self.action_of(hook)?;
+            let redactors = actions::redactors_of(&value, &context);
+            for redactor in redactors.map_err(|error| wrong(hook, &error))? {
+                stages.push(stage(redactor)?);
             }
         }
         Ok((!stages.is_empty()).then_some(OutputRedaction { stages }))
     }
 
-    fn redactors_of(&self, hook: &HookPlan) -> Result<Vec<Arc<dyn Redactor>>, RedactError> {
-        let wrong = |cause: String| RedactError { redactor: hook.name.as_str().into(), cause };
-        let value = Json::read(hook.value.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    /// The hooks that mask and concern this, in the order of the chain.
+    fn masking(&self, concerns: impl Fn(&HookPlan) -> bool) -> Vec<&HookPlan> {
+        let hooks = self.plan.hooks.iter().map(|hook| &**hook);
+        let masks = |hook: &&HookPlan| hook.action == "redact" && hook.enabled && !hook.dry_run;
+        let mut hooks: Vec<_> = hooks.filter(masks).filter(|hook| concerns(hook)).collect();
+        hooks.sort_by_key(|hook| hook.priority);
+        hooks
+    }
+
+    /// What the hook's action is made of.
+    fn action_of(&self, hook: &HookPlan) -> Result<(Json, ActionContext), RedactError> {
+        let value = Json::read(hook.value.as_bytes()).map_err(|error| wrong(hook, &error))?;
         let kinds = KindSet::of(hook.kinds.iter().copied());
         let mut context = ActionContext::new(hook.name.as_str(), kinds);
         context.redactors.clone_from(&self.context.redactors);
         context.sources.clone_from(&self.context.sources);
         context.effects = Some(Arc::clone(&self.context.effects));
         context.patterns = PatternTime::AtFirstUse;
-        actions::redactors_of(&value, &context).map_err(|error| wrong(error.to_string()))
+        Ok((value, context))
     }
+}
+
+fn wrong(hook: &HookPlan, cause: &dyn std::fmt::Display) -> RedactError {
+    RedactError { redactor: hook.name.as_str().into(), cause: cause.to_string() }
 }
 
 impl OutputRedaction {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tollgate_effects::{Entry, FileSystem, Row};
 use tollgate_gate::{Session, Timestamp, ToolCall};
-use tollgate_policy::detection::{MaskKeys, Sources};
+use tollgate_policy::detection::{MaskKeys, NameModels, Sources};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore};
 
 /// The options of every load: detectors, effects, the declared part of the environment.
@@ -29,10 +29,21 @@ pub(crate) fn options<'o>(
     }
 }
 
-/// What detection is supplied with: the key of keyed masks in this state folder.
+/// What detection is supplied with: the key of keyed masks in this state folder, and models of names
+/// where this build runs them.
 pub(crate) fn sources(state: Option<&Path>) -> Sources {
     let keys = state.map(|state| Arc::new(StateKey::in_folder(state)) as Arc<dyn MaskKeys>);
-    Sources { keys, ..Sources::NONE }
+    Sources { keys, names: names() }
+}
+
+#[cfg(feature = "ner")]
+fn names() -> Option<Arc<dyn NameModels>> {
+    Some(Arc::new(crate::name_models::LocalModels::default()))
+}
+
+#[cfg(not(feature = "ner"))]
+fn names() -> Option<Arc<dyn NameModels>> {
+    None
 }
 
 fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {

@@ -21,6 +21,8 @@ mod host_files;
 mod kept;
 mod knowledge;
 mod mask_key;
+#[cfg(feature = "ner")]
+mod name_models;
 mod open;
 
 pub use error::{OpenError, ReloadError};

@@ -11,17 +11,21 @@ Folders are walked in the order of their names. What git ignores (.gitignore, .i
 8 KiB. Hidden files are looked at: secrets live in `.env`. Links are not followed. A file that is named is looked
 at whatever it is.
 
+With --policy FILE, what its `redact` hooks mask is looked for instead: their rules, thresholds, allow-lists.
+The policy in force has no say unless it is named.
+
 --format json writes one object a finding, a line each: path, start and end (byte offsets in the file as it
 is), line, rule, type, severity, score, masked. No format shows more of a secret than a quarter.
 
 Exit codes:
   0  nothing was found
   1  something was found
-  2  a path could not be read, or the command line is wrong
+  2  a path could not be read, or the command line or the policy is wrong
 
 Examples:
   tollgate scan .
   git diff --cached | tollgate scan -
+  tollgate scan --policy tollgate.yaml docs
   tollgate scan --find secrets --format sarif src > findings.sarif")]
 pub(crate) struct ScanArguments {
     /// Files and folders; `-` is standard input
@@ -60,10 +64,12 @@ Whatever is not masked goes through byte for byte. What is held back is the line
 that is not complete yet, at most 16 KiB, and a private key block that is open, at most 64 KiB more. With
 --format jsonl each line is opened as JSON and stays JSON; a line over 8 MiB is withheld.
 
+With --policy FILE, the text is masked as its `redact` hooks would mask it, whatever events they are for.
+
 Exit codes:
   0  done, whether or not something was masked
   1  a part was withheld because it could not be looked at
-  2  the command line is wrong
+  2  the command line or the policy is wrong
 
 Examples:
   tail -f app.log | tollgate redact
@@ -77,9 +83,9 @@ pub(crate) struct RedactArguments {
     #[command(flatten)]
     pub(crate) what: WhatArguments,
 
-    /// What stands in place of a datum
-    #[arg(long, value_enum, default_value_t = MaskForm::Plain)]
-    pub(crate) mask: MaskForm,
+    /// What stands in place of a datum (default: plain)
+    #[arg(long, value_enum)]
+    pub(crate) mask: Option<MaskForm>,
 
     /// Count on standard error what was masked, by rule
     #[arg(long)]

@@ -5,20 +5,26 @@
 
 use crate::args::{Globals, MaskForm, RedactArguments, RedactFormat};
 use crate::exit::{Exit, Failure};
-use crate::looking::detector;
+use crate::looking::{beside, detector, masks_nothing, named};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::sync::Arc;
 use tollgate::detect::limits::LINE_BYTES_MAX;
 use tollgate::detect::{Context, Mask, Piped, Redactor, Standing, StreamFormat};
-use tollgate::gate::text::shown_block;
+use tollgate::gate::text::{shown, shown_block};
+use tollgate::policy::Loaded;
 
 /// How many characters `--mask stars` keeps at either end, as far as the kind of datum allows.
 const STARS_KEPT_CHARS: usize = 2;
+/// How much is read at a time, in bytes.
+const READ_BYTES: usize = 64 * 1024;
 
 pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit, Failure> {
-    let mask = match arguments.mask {
+    if let Some(policy) = named(globals, &arguments.what)? {
+        return by_policy(&policy, arguments);
+    }
+    let mask = match arguments.mask.unwrap_or(MaskForm::Plain) {
         MaskForm::Plain => Mask::Plain,
         MaskForm::Label => Mask::Label,
         MaskForm::Stars => {
@@ -30,7 +36,7 @@ pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit
         RedactFormat::Text => StreamFormat::Text,
         RedactFormat::Jsonl => StreamFormat::JsonLines,
     };
-    let redactor = Redactor::new(Arc::new(detector(globals, &arguments.what)?)).mask(mask);
+    let redactor = Redactor::new(Arc::new(detector(&arguments.what)?)).mask(mask);
     let mut counts = BTreeMap::new();
     let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
     let piped = redactor.pipe(&mut input, &mut out, format, &Context::default(), |finding| {
@@ -42,7 +48,7 @@ pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit
         Ok(piped) => piped,
         // A reader that has gone away wants no more.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Exit::Done),
-        Err(error) => return Err(Failure::internal(format!("the stream broke off: {error}"))),
+        Err(error) => return Err(broken(&error)),
     };
     if arguments.report {
         let mut report = format!("{} masked\n", counts.values().sum::<u64>());
@@ -52,6 +58,53 @@ pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit
         eprint!("{}", shown_block(&report, usize::MAX));
     }
     Ok(withheld(&piped))
+}
+
+/// Masks as the policy's hooks do. A redactor that fails ends it: what it did not see is never written.
+fn by_policy(policy: &Loaded, arguments: &RedactArguments) -> Result<Exit, Failure> {
+    let is_lines = arguments.format == RedactFormat::Jsonl;
+    for (is_said, flag) in [
+        (arguments.mask.is_some(), "--mask"),
+        (arguments.report, "--report"),
+        (is_lines, "--format jsonl"),
+    ] {
+        if is_said {
+            return Err(beside(flag));
+        }
+    }
+    let redaction = policy.redaction().map_err(Failure::internal)?;
+    let mut redaction = redaction.ok_or_else(masks_nothing)?;
+    let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let read = match input.read(&mut buffer) {
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(broken(&error)),
+        };
+        let piece = buffer.get(..read).unwrap_or_default();
+        let masked = if read == 0 { redaction.flush() } else { redaction.push(piece) };
+        let masked = match masked {
+            Ok(masked) => masked,
+            Err(error) => {
+                eprintln!(
+                    "warning: the rest was withheld: {}",
+                    shown(&error.to_string(), usize::MAX)
+                );
+                return Ok(Exit::No);
+            }
+        };
+        match out.write_all(&masked).and_then(|()| out.flush()) {
+            Ok(()) if read == 0 => return Ok(Exit::Done),
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Exit::Done),
+            Err(error) => return Err(broken(&error)),
+        }
+    }
+}
+
+fn broken(error: &io::Error) -> Failure {
+    Failure::internal(format!("the stream broke off: {error}"))
 }
 
 /// Says what was withheld.

@@ -11,7 +11,7 @@ mod work;
 
 use crate::args::{Globals, ScanArguments};
 use crate::exit::{Exit, Failure};
-use crate::looking::detector;
+use crate::looking::detectors;
 use progress::Progress;
 use report::Report;
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ pub(crate) struct Totals {
 }
 
 pub(crate) fn run(globals: &Globals, arguments: &ScanArguments) -> Result<Exit, Failure> {
-    let detector = Arc::new(detector(globals, &arguments.what)?);
+    let detectors: Arc<[_]> = detectors(globals, &arguments.what)?.into();
     let mut progress = Progress::of_stderr();
     let mut totals = Totals::default();
     let targets = walk::targets(&arguments.paths, arguments.no_ignore, |listed| match listed {
@@ -54,7 +54,7 @@ pub(crate) fn run(globals: &Globals, arguments: &ScanArguments) -> Result<Exit, 
         .threads
         .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     std::thread::scope(|scope| -> Result<(), Failure> {
-        let mut crew = Crew::start(scope, &detector, threads.min(targets.len()));
+        let mut crew = Crew::start(scope, &detectors, threads.min(targets.len()));
         let mut waiting = VecDeque::with_capacity(AHEAD_FILES_MAX);
         let mut ahead = targets.iter();
         while wanted {

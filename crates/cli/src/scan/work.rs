@@ -2,17 +2,22 @@
 
 use super::walk::Target;
 use std::fs::File;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
-use tollgate::detect::{Context, Detector, Finding, Redactor, Standing, StreamFormat};
+use tollgate::detect::{
+    Context, Detector, Finding, NameModelError, Redactor, Released, Standing, StreamFormat,
+    StreamRedactor,
+};
 
 /// Up to this length a text is read whole, so that JSON is opened; above, it is looked at as a stream.
 const WHOLE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// How much of a file tells whether it is text.
 const HEAD_BYTES: usize = 8 * 1024;
+/// How much of a longer text is read at a time, in bytes.
+const READ_BYTES: usize = 64 * 1024;
 /// How many findings are told at a time, and how many times a thread may be ahead of the telling.
 const BATCH_FINDINGS: usize = 256;
 const BATCHES_AHEAD: usize = 4;
@@ -43,26 +48,10 @@ impl Drop for Crew<'_> {
     }
 }
 
-/// Where a stream that is only looked at is written to: nowhere, and an error ends it.
-struct Nowhere<'o>(&'o AtomicBool);
-
-impl Write for Nowhere<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.load(Ordering::Relaxed) {
-            true => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
-            false => Ok(bytes.len()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 impl<'t> Crew<'t> {
     pub(crate) fn start<'s>(
         scope: &'s Scope<'s, '_>,
-        detector: &Arc<Detector>,
+        detectors: &Arc<[Arc<Detector>]>,
         threads: usize,
     ) -> Crew<'t>
     where
@@ -72,14 +61,14 @@ impl<'t> Crew<'t> {
         let queue = Arc::new(Mutex::new(queue));
         let over = Arc::new(AtomicBool::new(false));
         for _ in 0..threads {
-            let (queue, detector) = (Arc::clone(&queue), Arc::clone(detector));
+            let (queue, detectors) = (Arc::clone(&queue), Arc::clone(detectors));
             let over = Arc::clone(&over);
             scope.spawn(move || {
                 let mut buffer = Vec::new();
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(order) = next else { return };
-                    look(&detector, &order, &mut buffer, &over);
+                    look(&detectors, &order, &mut buffer, &over);
                 }
             });
         }
@@ -95,11 +84,11 @@ impl<'t> Crew<'t> {
     }
 }
 
-fn look(detector: &Arc<Detector>, order: &Order<'_>, buffer: &mut Vec<u8>, over: &AtomicBool) {
+fn look(detectors: &[Arc<Detector>], order: &Order<'_>, buffer: &mut Vec<u8>, over: &AtomicBool) {
     if over.load(Ordering::Relaxed) {
         return;
     }
-    let heard = match read(detector, order, buffer, over) {
+    let heard = match read(detectors, order, buffer, over) {
         Ok(heard) => heard,
         Err(error) => Heard::Problem(error.to_string()),
     };
@@ -108,7 +97,7 @@ fn look(detector: &Arc<Detector>, order: &Order<'_>, buffer: &mut Vec<u8>, over:
 }
 
 fn read(
-    detector: &Arc<Detector>,
+    detectors: &[Arc<Detector>],
     order: &Order<'_>,
     buffer: &mut Vec<u8>,
     over: &AtomicBool,
@@ -128,22 +117,87 @@ fn read(
     let mut batch = Batch { findings: Vec::new(), tell: &order.tell };
     let mut bytes = buffer.len() as u64;
     let incomplete = if bytes <= WHOLE_BYTES_MAX {
-        let found = detector.inspect_bytes(buffer, &ctx);
-        found.findings.into_iter().for_each(|finding| batch.add(finding));
-        found.incomplete
+        let mut incomplete = None;
+        let mut findings = Vec::new();
+        for detector in detectors {
+            let found = detector.inspect_bytes(buffer, &ctx);
+            findings.extend(found.findings);
+            incomplete = incomplete.or(found.incomplete);
+        }
+        merge(&mut findings, detectors.len());
+        findings.into_iter().for_each(|finding| batch.add(finding));
+        incomplete
     } else {
-        let redactor = Redactor::new(Arc::clone(detector));
-        let mut all = Cursor::new(&*buffer).chain(input);
-        let found = |finding| batch.add(finding);
-        let piped = redactor.pipe(&mut all, &mut Nowhere(over), StreamFormat::Text, &ctx, found)?;
-        bytes = piped.bytes;
-        piped.incomplete
+        let streams = Streams::new(detectors, &ctx);
+        let all = Cursor::new(&*buffer).chain(input);
+        let (read, incomplete) = streams.run(all, over, |finding| batch.add(finding))?;
+        bytes = read;
+        incomplete
     };
     batch.tell();
     if let Some(fault) = incomplete {
         let _ = order.tell.send(Heard::Problem(format!("not wholly looked at: {fault}")));
     }
     Ok(Heard::Read { bytes })
+}
+
+/// In the order of their places; what several detectors find at one place is told once.
+fn merge(findings: &mut Vec<Finding>, detectors: usize) {
+    if detectors > 1 {
+        // Among equals what takes effect comes first.
+        findings.sort_by_key(|one| (one.start, one.end, one.standing != Standing::Active));
+        findings.dedup_by(|later, first| (later.start, later.end) == (first.start, first.end));
+    }
+}
+
+/// A long text before all detectors at once, piece by piece.
+struct Streams {
+    streams: Vec<StreamRedactor>,
+}
+
+impl Streams {
+    fn new(detectors: &[Arc<Detector>], ctx: &Context<'_>) -> Streams {
+        let stream = |detector| Redactor::new(detector).stream(StreamFormat::Text, ctx);
+        Streams { streams: detectors.iter().cloned().map(stream).collect() }
+    }
+
+    /// How many bytes were read, and what kept a part from being looked at.
+    fn run(
+        mut self,
+        mut input: impl Read,
+        over: &AtomicBool,
+        mut found: impl FnMut(Finding),
+    ) -> io::Result<(u64, Option<NameModelError>)> {
+        let mut buffer = vec![0; READ_BYTES];
+        let (mut bytes, mut incomplete) = (0, None);
+        loop {
+            let read = match input.read(&mut buffer) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if over.load(Ordering::Relaxed) {
+                return Ok((bytes, incomplete));
+            }
+            bytes += read as u64;
+            let piece = buffer.get(..read).unwrap_or_default();
+            let mut findings = Vec::new();
+            let released: Vec<Released> = match read {
+                0 => self.streams.drain(..).map(StreamRedactor::finish).collect(),
+                _ => self.streams.iter_mut().map(|stream| stream.push(piece)).collect(),
+            };
+            let detectors = released.len();
+            for released in released {
+                findings.extend(released.findings);
+                incomplete = incomplete.or(released.incomplete);
+            }
+            merge(&mut findings, detectors);
+            findings.into_iter().for_each(&mut found);
+            if read == 0 {
+                return Ok((bytes, incomplete));
+            }
+        }
+    }
 }
 
 /// Findings on their way.

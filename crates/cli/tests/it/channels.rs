@@ -99,6 +99,40 @@ fn printed(rig: &Rig, channel: Channel) -> Option<String> {
             assert!(DATA[..2].iter().all(|secret| !text.contains(secret)), "{text}");
             return None;
         }
+        Channel::ScanReport => {
+            let formats = ["text", "json", "sarif"].map(|format| {
+                let named = ["scan", "--policy", "../user.yaml", "--format", format, "event.json"];
+                let ran = rig.run_in("project", &named, "", &[]).expect(1);
+                assert!(ran.out.contains("member"), "{format}: {}", ran.out);
+                ran.out + &ran.err
+            });
+            formats.concat()
+        }
+        Channel::FilteredText => {
+            let named = ["redact", "--policy", "../user.yaml"];
+            let by_policy = rig.run_in("project", &named, &arguments(), &[]).expect(0);
+            // The rule of a member's number is the policy's own.
+            let known = arguments().replace(DATA[4], "");
+            let report = rig.run_in("project", &["redact", "--report"], &known, &[]).expect(0);
+            [by_policy.out, by_policy.err, report.out, report.err].concat()
+        }
+        Channel::AuditReport => {
+            let ledger = rig.path("state/ledger");
+            let ledger = ledger.to_str().unwrap();
+            let more = ["--jsonl", "--ledger", ledger];
+            rig.decide("user.yaml", &more, &event("e1", "read")).expect(0);
+            let asked: [&[&str]; 4] =
+                [&["list"], &["list", "--json"], &["show", "e1"], &["show", "--session", "s1"]];
+            for asked in asked {
+                let all = [&["audit"], asked, &["--ledger", ledger]].concat();
+                let ran = rig.run_in("project", &all, "", &[]).expect(0);
+                assert!(ran.out.contains("read"), "{}", ran.out);
+                // Of personal data a record keeps what was asked; of secrets nothing.
+                let told = ran.out + &ran.err;
+                assert!(DATA[..2].iter().all(|secret| !told.contains(secret)), "{told}");
+            }
+            return None;
+        }
         Channel::Decision => rig.decide("user.yaml", &[], &event("e1", "read")).expect(0).out,
         Channel::ErrorMessage => {
             let ran = rig.decide("user.yaml", &[], &event("e1", "read").replace("pre_tool", "pre"));

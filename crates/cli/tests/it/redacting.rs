@@ -42,6 +42,14 @@ fn the_mask_and_what_is_looked_for_can_be_said() {
 }
 
 #[test]
+fn words_under_the_key_of_a_password_are_masked_in_json() {
+    let text = r#"{"password": "correct-horse-battery", "style": {"password": "form-control"}}"#;
+    let out = redact(&["--format", "jsonl"], text).expect(0).out;
+    assert_eq!(out, text.replace("correct-horse-battery", "[PASSWORD]"));
+    assert_eq!(redact(&[], "PASSWORD=hunter2\n").expect(0).out, "PASSWORD=[PASSWORD]\n");
+}
+
+#[test]
 fn lines_of_json_stay_json() {
     let lines = "{\"phone\": 13812345678, \"n\": 1}\n{\"password\":\"a\\\"b,hunter2!\"}\nno json zhang@x.com\n";
     let ran = redact(&["--format", "jsonl"], lines).expect(0);
@@ -97,4 +105,64 @@ fn a_reader_that_goes_away_ends_the_filter_quietly() {
     while input.write_all(piece.as_bytes()).is_ok() {}
     let ended = child.wait_with_output().unwrap();
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+/// A policy whose hooks mask mails, tickets, and lines with a mark.
+pub(crate) const POLICY: &str = r#"version: 1
+hooks:
+  - name: data
+    on: prompt_build
+    redact:
+      find: email
+      mask: label
+      lines: INTERNAL
+      patterns: [{ name: ticket, pattern: "TKT-([0-9]{2})[0-9]+", mask: "TKT-$1**" }]
+      allow: { values: [info@x.com] }
+  - { name: phones, on: after_tool, match: { tool: x }, redact: { find: mobile } }
+  - { name: dry, on: after, dry_run: true, redact: { find: iban } }
+"#;
+
+/// A text with data that it masks and others.
+pub(crate) const TEXT: &str = "to zhang@x.com or info@x.com\nsee TKT-12345\nall INTERNAL here\n\
+                               13812345678\nDE89370400440532013000\n";
+
+#[test]
+fn a_policy_that_is_named_says_what_is_masked_and_how() {
+    let rig = Rig::new();
+    rig.write("masks.yaml", POLICY);
+    let redact = |more: &[&str]| {
+        let all = [&["redact", "--policy", "../masks.yaml"], more].concat();
+        run(&rig.path("project"), &all, TEXT, &[])
+    };
+    let ran = redact(&[]).expect(0);
+    assert_eq!(
+        ran.out,
+        "to [EMAIL] or info@x.com\nsee TKT-12**\n[SECRET]\n138*********\nDE89370400440532013000\n"
+    );
+    let beside: [&[&str]; 5] = [
+        &["--mask", "label"],
+        &["--find", "email"],
+        &["--threshold", "0.9"],
+        &["--report"],
+        &["--format", "jsonl"],
+    ];
+    for more in beside {
+        let ran = redact(more).expect(2);
+        assert!(ran.out.is_empty() && ran.err.contains(more[0]), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_policy_that_masks_nothing_or_does_not_load_ends_it_before_anything_is_read() {
+    let rig = Rig::new();
+    rig.write("none.yaml", "version: 1\nhooks: [{ name: a, on: pre_tool, deny: no }]\n");
+    rig.write("ner.yaml", "version: 1\nhooks: [{ name: a, on: after, redact: { find: person, ner: { model: /no/model } } }]\n");
+    for (policy, said) in [("none", "no `redact` hook"), ("ner", "ner"), ("gone", "gone.yaml")] {
+        let policy = format!("../{policy}.yaml");
+        for command in [["redact"].as_slice(), &["scan", "-"]] {
+            let all = [command, &["--policy", &policy]].concat();
+            let ran = run(&rig.path("project"), &all, TEXT, &[]).expect(2);
+            assert!(ran.out.is_empty() && ran.err.contains(said), "{}", ran.err);
+        }
+    }
 }

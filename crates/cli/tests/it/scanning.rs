@@ -93,8 +93,6 @@ fn nothing_found_is_zero_and_a_path_that_cannot_be_read_is_two() {
     for wrong in [&["--find", "all", "."][..], &["--threshold", "2", "."], &[]] {
         scan(&rig, wrong, "").expect(2);
     }
-    let ran = scan(&rig, &["--policy", "p.yaml", "."], "").expect(2);
-    assert!(ran.err.contains("no policy is asked here"), "{}", ran.err);
 }
 
 #[test]
@@ -186,4 +184,28 @@ fn a_reader_that_goes_away_ends_a_scan_that_has_no_end() {
     drop(out);
     assert_eq!(child.wait().unwrap().code(), Some(1));
     endless.join().unwrap();
+}
+
+#[test]
+fn a_policy_that_is_named_says_what_is_found_whatever_the_length() {
+    let rig = Rig::new();
+    rig.write("masks.yaml", crate::redacting::POLICY);
+    let short = crate::redacting::TEXT;
+    rig.write("project/short.txt", short);
+    rig.write("project/long.txt", &(short.to_owned() + &"nothing here\n".repeat(700_000)));
+    let named = ["--policy", "../masks.yaml", "--format", "json", "short.txt", "long.txt"];
+    let lines = scan(&rig, &named, "").expect(1).lines();
+    let found = |path: &str| -> Vec<(String, u64)> {
+        let of_path = lines.iter().filter(|line| line["path"] == path);
+        let told = |line: &Value| {
+            (line["rule"].as_str().unwrap().to_owned(), line["line"].as_u64().unwrap())
+        };
+        of_path.map(told).collect()
+    };
+    let expected = [("email", 1), ("ticket", 2), ("marked_line", 3), ("phone-cn", 4)];
+    let expected = expected.map(|(rule, line)| (rule.to_owned(), line));
+    assert_eq!(found("short.txt"), expected);
+    assert_eq!(found("long.txt"), expected);
+    let ran = scan(&rig, &["--policy", "../masks.yaml", "--find", "email", "."], "").expect(2);
+    assert!(ran.err.contains("--find"), "{}", ran.err);
 }

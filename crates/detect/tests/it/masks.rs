@@ -1,7 +1,8 @@
 //! What stands in place of a datum, and what a finding shows of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use proptest::prelude::{ProptestConfig, prop, proptest};
 use tollgate_detect::{
     Category, Context, Detector, HashKey, Kind, Mask, MaskMemory, MaskWith, Redactor, masks_in,
     rules,
@@ -9,6 +10,16 @@ use tollgate_detect::{
 
 fn redactor() -> Redactor {
     Redactor::new(Arc::new(Detector::builder().build().unwrap()))
+}
+
+fn masks() -> [Mask; 5] {
+    [
+        Mask::Label,
+        Mask::Plain,
+        Mask::Shape,
+        Mask::Stars { keep_first: 3, keep_last: 2 },
+        Mask::Hash(HashKey::for_tenant(b"k", "acme")),
+    ]
 }
 
 #[test]
@@ -38,14 +49,7 @@ fn no_finding_shows_more_of_a_secret_than_a_quarter() {
 
 #[test]
 fn masking_a_masked_text_changes_nothing() {
-    let masks = [
-        Mask::Label,
-        Mask::Plain,
-        Mask::Shape,
-        Mask::Stars { keep_first: 3, keep_last: 2 },
-        Mask::Hash(HashKey::for_tenant(b"k", "acme")),
-    ];
-    for mask in masks {
+    for mask in masks() {
         let redactor = redactor().mask(mask);
         for rule in rules() {
             for hit in rule.hits {
@@ -98,4 +102,55 @@ fn a_key_gives_its_value_away() {
     let ctx = Context::default().with_key("dbPassword");
     assert_eq!(redactor.redact_str("hunter2!", &ctx).as_deref(), Some("[PASSWORD]"));
     assert_eq!(redactor.redact_str("hunter2!", &Context::default()), None);
+}
+
+static ALL: LazyLock<Arc<Detector>> =
+    LazyLock::new(|| Arc::new(Detector::builder().build().unwrap()));
+
+/// Examples of rules with something between them.
+fn mixture(parts: &[(usize, u64, &str)]) -> String {
+    let templates: Vec<_> =
+        rules().flat_map(|rule| rule.hits.iter().map(move |hit| (rule, *hit))).collect();
+    let each = parts.iter().map(|(index, seed, glue)| {
+        let (rule, hit) = templates[index % templates.len()];
+        rule.example(hit, *seed) + glue
+    });
+    each.collect()
+}
+
+/// The text after one more time.
+fn again(redactor: &Redactor, text: &str) -> String {
+    redactor.redact(text, &Context::default()).text.unwrap_or_else(|| text.to_owned())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn a_second_time_changes_nothing_where_data_stand_in_lines_of_their_own(
+        parts in prop::collection::vec((0usize..400, 0u64..50), 1..10), which in 0usize..5,
+    ) {
+        let parts: Vec<_> = parts.into_iter().map(|(index, seed)| (index, seed, "\n")).collect();
+        let redactor = Redactor::new(Arc::clone(&ALL)).mask(masks()[which].clone());
+        let once = again(&redactor, &mixture(&parts));
+        proptest::prop_assert_eq!(again(&redactor, &once), once);
+    }
+
+    /// `[SECRET]` at the start of a line is a mask and a mark for the rest of the line: a second time may mask
+    /// more. It comes to an end.
+    #[test]
+    fn what_is_masked_again_and_again_settles_whatever_stands_beside_whatever(
+        parts in prop::collection::vec((
+            0usize..400,
+            0u64..50,
+            prop::sample::select(vec![
+                "", " ", "\n", ",", ": ", "=", "\"", "x", "7", "-", "/", "\npassword: ", "token=", " 8", "; ", "。",
+            ]),
+        ), 1..10),
+        which in 0usize..5,
+    ) {
+        let redactor = Redactor::new(Arc::clone(&ALL)).mask(masks()[which].clone());
+        let twice = again(&redactor, &again(&redactor, &mixture(&parts)));
+        let thrice = again(&redactor, &twice);
+        proptest::prop_assert_eq!(again(&redactor, &thrice), thrice);
+    }
 }

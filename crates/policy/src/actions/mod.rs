@@ -39,6 +39,7 @@ pub mod usage;
 
 pub(crate) use text::map_texts;
 
+pub(crate) use redact::looking::detector_of;
 pub(crate) use redact::redactors_of;
 pub use redact::{RedactError, RedactStream, Redacted, Redactor};
 pub use usage::{Meter, Prices};

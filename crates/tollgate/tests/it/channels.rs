@@ -183,7 +183,12 @@ fn left(rig: &Rig, channel: Channel) -> Option<String> {
             rig.tollgate.gate().metrics_text()
         }
         // crates/cli/tests/it/channels.rs
-        Channel::Explanation | Channel::TestReport | Channel::BacktestReport => return None,
+        Channel::Explanation
+        | Channel::TestReport
+        | Channel::BacktestReport
+        | Channel::ScanReport
+        | Channel::FilteredText
+        | Channel::AuditReport => return None,
     })
 }
 

@@ -9,3 +9,5 @@
 
 mod channels;
 mod masks;
+#[cfg(feature = "ner")]
+mod names;

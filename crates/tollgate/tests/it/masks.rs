@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
 use tollgate::gate::{Decision, Event, Timestamp, Verdict};
-use tollgate::{Places, Tollgate};
+use tollgate::{OpenError, Places, Tollgate};
 
 const POLICY: &str = "version: 1
 hooks:
@@ -30,12 +30,15 @@ fn ready<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn open(policy: &str) -> Tollgate {
-    let tollgate = Tollgate::builder().policy_text("tollgate.yaml", policy).open();
-    tollgate.unwrap_or_else(|error| panic!("{error}"))
+pub(crate) fn try_open(policy: &str) -> Result<Tollgate, OpenError> {
+    Tollgate::builder().policy_text("tollgate.yaml", policy).open()
 }
 
-fn decide(tollgate: &Tollgate, session: &str, kind: &str, payload: &str) -> Decision {
+fn open(policy: &str) -> Tollgate {
+    try_open(policy).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub(crate) fn decide(tollgate: &Tollgate, session: &str, kind: &str, payload: &str) -> Decision {
     let text = format!(
         r#"{{"kind":"{kind}","session":{{"id":"{session}","cwd":"/repo","workspace":"/repo"}},"payload":{payload}}}"#
     );

@@ -155,6 +155,25 @@ pub(super) struct CustomConfig {
     pub(super) misses: OneOrMany<String>,
 }
 
+impl CustomConfig {
+    /// A rule whose every match counts.
+    pub(super) fn sure(id: String, pattern: String) -> CustomConfig {
+        CustomConfig {
+            id,
+            pattern,
+            keywords: OneOrMany::default(),
+            kind: None,
+            validator: None,
+            entropy: None,
+            score: Some(1.0),
+            severity: None,
+            mask: None,
+            hits: OneOrMany::default(),
+            misses: OneOrMany::default(),
+        }
+    }
+}
+
 /// Check digits.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

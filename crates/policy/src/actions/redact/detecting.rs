@@ -172,6 +172,11 @@ impl Detecting {
         Ok(Some(Detecting { redactor, forms, keyed, rollout_by: config.rollout_by }))
     }
 
+    /// The detector alone.
+    pub(super) fn detector(&self) -> &Arc<Detector> {
+        self.redactor.detector()
+    }
+
     /// The redactor of this event: a keyed mask differs from tenant to tenant.
     pub(super) fn redactor(&self, view: &View<'_>) -> Result<Arc<Redactor>, HandlerError> {
         let tenant = view.event.session.tenant.as_deref().unwrap_or_default();

@@ -22,6 +22,7 @@ mod detecting;
 mod exempt;
 mod known;
 mod lines;
+pub(crate) mod looking;
 pub(crate) mod masks;
 mod ner;
 mod pieces;
