@@ -30,6 +30,8 @@ impl NameModels for LocalModels {
 fn refused(folder: &Path, error: OpenError) -> NameModelsError {
     match error {
         OpenError::Missing { path } => NameModelsError::Missing { path },
-        other => NameModelsError::Unusable { folder: folder.to_owned(), why: other.to_string() },
+        other @ (OpenError::Unusable { .. } | _) => {
+            NameModelsError::Unusable { folder: folder.to_owned(), why: other.to_string() }
+        }
     }
 }
