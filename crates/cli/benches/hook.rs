@@ -29,14 +29,15 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     fs::write(root.join("policy.yaml"), policy()).unwrap();
+    let (policy, state) = (root.join("policy.yaml"), root.join("state"));
     let hook = [
         env!("CARGO_BIN_EXE_tollgate"),
         "hook",
         "claude-code",
         "--policy",
-        root.join("policy.yaml").to_str().unwrap(),
+        policy.to_str().unwrap(),
         "--state",
-        root.join("state").to_str().unwrap(),
+        state.to_str().unwrap(),
     ];
     let mut programs = vec![
         program("an empty Rust program", &[&empty(root)], ""),
