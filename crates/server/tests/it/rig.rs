@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
+use tollgate::Tollgate;
 use tollgate::gate::{Json, MemoryLedger, Record, Session};
-use tollgate::{Tollgate, gate};
 use tollgate_server::mcp::{
     Asking, Conversation, Definitions, Fate, Frame, Outlet, Relay, RelayOptions,
 };
@@ -129,7 +129,7 @@ pub(crate) fn answered(fate: Fate) -> Json {
 pub(crate) fn at<'j>(value: &'j Json, way: &str) -> &'j Json {
     way.split('.').fold(value, |value, key| match key.parse::<usize>() {
         Ok(index) => &value.as_array().unwrap()[index],
-        Err(_) => value.get(key).unwrap_or(&gate::Json::Null),
+        Err(_) => value.get(key).unwrap_or(&Json::Null),
     })
 }
 
