@@ -49,6 +49,50 @@ fn rig() -> Rig {
     rig
 }
 
+/// What a scan tells; the rig names the user's policy.
+fn scanned(rig: &Rig) -> String {
+    let formats = ["text", "json", "sarif"].map(|format| {
+        let ran = rig.run(&["scan", "--format", format, "event.json"]).expect(1);
+        assert!(ran.out.contains("member"), "{format}: {}", ran.out);
+        ran.out + &ran.err
+    });
+    formats.concat()
+}
+
+/// What a filter lets through, by the policy and without one.
+fn filtered(rig: &Rig) -> String {
+    let by_policy = rig.run_in("project", &["redact"], &arguments(), &[]).expect(0);
+    // The rule of a member's number is the policy's own.
+    let known = arguments().replace(DATA[4], "");
+    let folder = rig.path("project");
+    let report = crate::rig::run(&folder, &["redact", "--report"], &known, &[]).expect(0);
+    [by_policy.out, by_policy.err, report.out, report.err].concat()
+}
+
+/// Of personal data a record keeps what was asked; of secrets nothing.
+fn secrets_are_in_no_report(rig: &Rig) {
+    let ledger = rig.path("state/ledger");
+    let ledger = ledger.to_str().unwrap();
+    let more = ["--jsonl", "--ledger", ledger];
+    rig.decide("user.yaml", &more, &event("e1", "read")).expect(0);
+    let asked: [&[&str]; 4] =
+        [&["list"], &["list", "--json"], &["show", "e1"], &["show", "--session", "s1"]];
+    for asked in asked {
+        let all = [&["audit"], asked, &["--ledger", ledger]].concat();
+        let ran = rig.run_in("project", &all, "", &[]).expect(0);
+        assert!(ran.out.contains("read"), "{}", ran.out);
+        let told = ran.out + &ran.err;
+        assert!(DATA[..2].iter().all(|secret| !told.contains(secret)), "{told}");
+    }
+}
+
+/// What is said of an event that cannot be read.
+fn unreadable(rig: &Rig) -> String {
+    let ran = rig.decide("user.yaml", &[], &event("e1", "read").replace("pre_tool", "pre"));
+    let ran = ran.expect(2);
+    [ran.out, ran.err].concat()
+}
+
 /// What a channel printed; `None` where another test looks.
 fn printed(rig: &Rig, channel: Channel) -> Option<String> {
     Some(match channel {
@@ -99,46 +143,14 @@ fn printed(rig: &Rig, channel: Channel) -> Option<String> {
             assert!(DATA[..2].iter().all(|secret| !text.contains(secret)), "{text}");
             return None;
         }
-        // The rig names the user's policy.
-        Channel::ScanReport => {
-            let formats = ["text", "json", "sarif"].map(|format| {
-                let ran = rig.run(&["scan", "--format", format, "event.json"]).expect(1);
-                assert!(ran.out.contains("member"), "{format}: {}", ran.out);
-                ran.out + &ran.err
-            });
-            formats.concat()
-        }
-        Channel::FilteredText => {
-            let by_policy = rig.run_in("project", &["redact"], &arguments(), &[]).expect(0);
-            // The rule of a member's number is the policy's own.
-            let known = arguments().replace(DATA[4], "");
-            let folder = rig.path("project");
-            let report = crate::rig::run(&folder, &["redact", "--report"], &known, &[]).expect(0);
-            [by_policy.out, by_policy.err, report.out, report.err].concat()
-        }
+        Channel::ScanReport => scanned(rig),
+        Channel::FilteredText => filtered(rig),
         Channel::AuditReport => {
-            let ledger = rig.path("state/ledger");
-            let ledger = ledger.to_str().unwrap();
-            let more = ["--jsonl", "--ledger", ledger];
-            rig.decide("user.yaml", &more, &event("e1", "read")).expect(0);
-            let asked: [&[&str]; 4] =
-                [&["list"], &["list", "--json"], &["show", "e1"], &["show", "--session", "s1"]];
-            for asked in asked {
-                let all = [&["audit"], asked, &["--ledger", ledger]].concat();
-                let ran = rig.run_in("project", &all, "", &[]).expect(0);
-                assert!(ran.out.contains("read"), "{}", ran.out);
-                // Of personal data a record keeps what was asked; of secrets nothing.
-                let told = ran.out + &ran.err;
-                assert!(DATA[..2].iter().all(|secret| !told.contains(secret)), "{told}");
-            }
+            secrets_are_in_no_report(rig);
             return None;
         }
         Channel::Decision => rig.decide("user.yaml", &[], &event("e1", "read")).expect(0).out,
-        Channel::ErrorMessage => {
-            let ran = rig.decide("user.yaml", &[], &event("e1", "read").replace("pre_tool", "pre"));
-            let ran = ran.expect(2);
-            [ran.out, ran.err].concat()
-        }
+        Channel::ErrorMessage => unreadable(rig),
         // crates/tollgate/tests/it/channels.rs
         Channel::Context
         | Channel::Prompt
