@@ -64,7 +64,7 @@ impl Event {
         }
         let kind_word = fields.require_name("kind")?;
         let kind = EventKind::from_name(&kind_word)
-            .ok_or_else(|| wrong("kind", "an event kind", &Json::from(&*kind_word)))?;
+            .ok_or_else(|| unknown_kind(&kind_word))?;
         let at = match fields.take_name("at")? {
             None => now,
             Some(text) => Timestamp::parse(&text)
@@ -73,8 +73,9 @@ impl Event {
         let id = fields.take_name("id")?.map_or_else(|| EventId::made(at), EventId::Given);
         let tags = fields.take_names("tags")?;
         if tags.len() > TAGS_MAX {
-            let found = Json::from(format!("{} tags", tags.len()));
-            return Err(wrong("tags", "at most 64 tags", &found));
+            let found = format!("{} tags", tags.len());
+            let (field, expected) = ("tags".to_owned(), "at most 64 tags");
+            return Err(EventError::Wrong { field, expected, found });
         }
         let session = match fields.take("session") {
             None => return Err(EventError::Missing("session".to_owned())),
@@ -114,12 +115,23 @@ struct Fields {
     place: &'static str,
 }
 
+/// What stands in a field is named and never quoted: it may be a datum that no hook has seen.
 fn wrong(field: &str, expected: &'static str, found: &Json) -> EventError {
     let found = match found.as_str() {
-        Some(text) => format!("`{}`", crate::text::shown(text, 60)),
+        Some(text) => format!("a text of {} bytes", text.len()),
         None => found.type_name().to_owned(),
     };
     EventError::Wrong { field: field.to_owned(), expected, found }
+}
+
+/// A kind that does not exist, quoted where it is a plain word: another spelling is the usual mistake.
+fn unknown_kind(word: &str) -> EventError {
+    let is_plain = word.len() <= 32 && word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
+    if !is_plain {
+        return wrong("kind", "an event kind", &Json::from(word));
+    }
+    let found = format!("`{word}`");
+    EventError::Wrong { field: "kind".to_owned(), expected: "an event kind", found }
 }
 
 impl Fields {
@@ -149,9 +161,8 @@ impl Fields {
         match self.take(key) {
             None => Ok(None),
             Some(Json::String(text)) if text.len() <= NAME_BYTES_MAX => Ok(Some(text.into())),
-            Some(Json::String(text)) => {
-                let found = Json::from(format!("a text of {} bytes", text.len()));
-                Err(wrong(&self.named(key), "a text of at most 1024 bytes", &found))
+            Some(text @ Json::String(_)) => {
+                Err(wrong(&self.named(key), "a text of at most 1024 bytes", &text))
             }
             Some(other) => Err(wrong(&self.named(key), "a text", &other)),
         }

@@ -221,10 +221,11 @@ fn what_is_missing_or_wrong_is_named_with_its_place() {
         (r#"{"kind":"tool_error","session":{"id":"s"},"payload":{"tool":"t","result":{}}}"#.to_owned(), "event field `payload.result.error` is missing"),
         (r#"{"kind":"pre_model","session":{"id":"s"},"payload":{}}"#.to_owned(), "event field `payload.model` is missing"),
         (r#"{"kind":"pre_tool","session":{"id":"s"},"payload":{"tool":"t","arguments":[]}}"#.to_owned(), "event field `payload.arguments` must be an object, found array"),
-        (with(r#","at":"yesterday""#), "event field `at` must be a time of RFC 3339, found `yesterday`"),
-        (with(r#","tags":"x""#), "event field `tags` must be an array of texts, found `x`"),
-        (with(&format!(r#","id":"{}""#, "x".repeat(1025))), "event field `id` must be a text of at most 1024 bytes, found `a text of 1025 bytes`"),
-        (with(&format!(r#","tags":[{}]"#, vec!["\"x\""; 65].join(","))), "event field `tags` must be at most 64 tags, found `65 tags`"),
+        (r#"{"kind":"bogus ghp_16C7e42F292c6912E7710c838347Ae178B4a"}"#.to_owned(), "event field `kind` must be an event kind, found a text of 46 bytes"),
+        (with(r#","at":"yesterday""#), "event field `at` must be a time of RFC 3339, found a text of 9 bytes"),
+        (with(r#","tags":"x""#), "event field `tags` must be an array of texts, found a text of 1 bytes"),
+        (with(&format!(r#","id":"{}""#, "x".repeat(1025))), "event field `id` must be a text of at most 1024 bytes, found a text of 1025 bytes"),
+        (with(&format!(r#","tags":[{}]"#, vec!["\"x\""; 65].join(","))), "event field `tags` must be at most 64 tags, found 65 tags"),
     ] {
         assert_eq!(refused(&text), expected, "{text}");
     }
