@@ -63,8 +63,7 @@ impl Event {
             Some(version) => return Err(EventError::Version(version)),
         }
         let kind_word = fields.require_name("kind")?;
-        let kind = EventKind::from_name(&kind_word)
-            .ok_or_else(|| unknown_kind(&kind_word))?;
+        let kind = EventKind::from_name(&kind_word).ok_or_else(|| unknown_kind(&kind_word))?;
         let at = match fields.take_name("at")? {
             None => now,
             Some(text) => Timestamp::parse(&text)

@@ -7,7 +7,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::answer;
 use crate::past::{self, Last};
 use serde_json::{Value, json};
+use tollgate::gate::Json;
+use tollgate::gate::scrub::scrub_json;
 use tollgate::gate::text::shown;
+use tollgate::policy::detection::DetectScrub;
 use tollgate::policy::explain;
 
 pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exit, Failure> {
@@ -32,6 +35,7 @@ pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exi
         Format::Json => {
             let mut out = json!({ "version": 1, "record": past.origin() });
             let whole = serde_json::to_value(&explanation).map_err(Failure::internal)?;
+            let whole = without_secrets(whole);
             if let (Some(out), Value::Object(whole)) = (out.as_object_mut(), whole) {
                 out.extend(whole);
                 out.extend(rows.map(|rows| ("effects".to_owned(), json!(rows))));
@@ -40,6 +44,15 @@ pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exi
         }
     }
     Ok(Exit::Done)
+}
+
+/// What an explanation quotes of a call may have been refused before any hook masked it.
+fn without_secrets(whole: Value) -> Value {
+    let whole = Json::from(whole);
+    match scrub_json(&DetectScrub::new(), &whole) {
+        Some(clean) => Value::from(&clean),
+        None => Value::from(&whole),
+    }
 }
 
 /// Switches that hold now; an explanation looks at the policy as it is written.

@@ -83,6 +83,9 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         Ended::Itself(status, true) => Err(Failure::internal(format!(
             "the server `{server}` ended before its client: {status}"
         ))),
+        Ended::Itself(status, false) if !status.success() => {
+            Err(Failure::internal(format!("the server `{server}` ended with {status}")))
+        }
         Ended::Itself(_, false) | Ended::Terminated | Ended::Killed => Ok(Exit::Done),
     }
 }

@@ -153,8 +153,9 @@ impl Detecting {
         builder = customs(builder, config, context)?;
         builder = allowed(builder, config, context)?;
         builder = regions(builder, config)?;
-        if let Some(ner) = &config.ner {
-            builder = builder.name_model(super::ner::model(ner, find, context)?);
+        match &config.ner {
+            Some(ner) => builder = builder.name_model(super::ner::model(ner, find, context)?),
+            None => super::ner::needs_none(find)?,
         }
         let detector = builder.build().map_err(|error| built(&error, config))?;
         let detector = Arc::new(detector);

@@ -49,6 +49,18 @@ impl NameModel for Bounded {
     }
 }
 
+/// Organizations and places are found by a model only: asking for them without one is an error, not
+/// silence.
+pub(super) fn needs_none(find: &[What<'_>]) -> Result<(), ActionError> {
+    let only_a_model = find.iter().find_map(|what| match what {
+        What::Kind(kind @ (Kind::Organization | Kind::Place)) => Some(kind.name()),
+        What::Group(_) | What::Kind(_) | What::Rule(_) => None,
+    });
+    let Some(kind) = only_a_model else { return Ok(()) };
+    let message = format!("`{kind}` is found by a model of names only, and there is no `ner`");
+    Err(ActionError::at("find", message).remedy("name a model with `ner`, or leave it out"))
+}
+
 /// The model, bounded.
 pub(super) fn model(
     ner: &NerConfig,
