@@ -82,6 +82,58 @@ fn marks_become_rates_with_an_interval_and_labels_that_a_backtest_reads() {
     rig.run(&arguments).expect(0);
 }
 
+/// What is left of the recipient when this is sent.
+fn sent(rig: &Rig, id: &str, to: &str) -> String {
+    let event = serde_json::json!({
+        "id": id,
+        "kind": "pre_tool",
+        "session": { "id": "s1" },
+        "payload": { "tool": "send_mail", "arguments": { "to": to } },
+    });
+    let ledger = rig.path("state/ledger");
+    let arguments = ["decide", "--jsonl", "--ledger", ledger.to_str().unwrap()];
+    let decision = rig.run_in("project", &arguments, &format!("{event}\n"), &[]).expect(0).json();
+    let arguments = &decision["payload"]["arguments"];
+    arguments["to"].as_str().unwrap_or(to).to_owned()
+}
+
+#[test]
+fn a_false_alarm_is_let_through_the_next_time_and_another_value_is_not() {
+    let rig = Rig::new();
+    let policy = POLICY.replace("find: email", "find: email, allow: { reviewed: true }");
+    rig.write("user.yaml", &policy);
+    assert_eq!(sent(&rig, "without-key", "bob@example.com"), "b***@example.com");
+    rig.run(&["review", "false", "without-key"]).expect(0);
+    // The first call of a host makes the key.
+    let call = tollgate_hosts::canned::shell_call("claude-code", "s1", "/", "ls").unwrap();
+    rig.run_in("project", &["hook", "claude-code"], &call, &[]).expect(0);
+    assert_eq!(
+        sent(&rig, "found", "bob@example.com"),
+        "b***@example.com",
+        "nothing was known of it"
+    );
+    rig.run(&["review", "false", "found"]).expect(0);
+    assert_eq!(sent(&rig, "again", "bob@example.com"), "bob@example.com");
+    assert_eq!(sent(&rig, "other", "amy@example.com"), "a***@example.com");
+    for entry in fs::read_dir(rig.path("state")).unwrap() {
+        let text = fs::read(entry.unwrap().path()).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&text).contains("bob@example.com"));
+    }
+    rig.run(&["review", "true", "found"]).expect(0);
+    assert_eq!(sent(&rig, "after", "bob@example.com"), "b***@example.com");
+}
+
+#[test]
+fn a_project_makes_no_use_of_what_a_person_said_of_findings() {
+    let rig = Rig::new();
+    let policy = POLICY.replace("find: email", "find: email, allow: { reviewed: true }");
+    rig.write("project/tollgate.yaml", &policy);
+    rig.run(&["check", "--as", "user", "tollgate.yaml"]).expect(0);
+    let refused = rig.run(&["check", "--as", "project", "tollgate.yaml"]).expect(2);
+    let told = refused.out + &refused.err;
+    assert!(told.contains("`redact.allow.reviewed`: nobody's reviews are known here"), "{told}");
+}
+
 #[test]
 fn marks_that_others_could_have_written_are_not_believed() {
     use std::os::unix::fs::PermissionsExt as _;
