@@ -82,45 +82,33 @@ fn marks_become_rates_with_an_interval_and_labels_that_a_backtest_reads() {
     rig.run(&arguments).expect(0);
 }
 
-/// What is left of the recipient when this is sent.
-fn sent(rig: &Rig, id: &str, to: &str) -> String {
-    let event = serde_json::json!({
-        "id": id,
-        "kind": "pre_tool",
-        "session": { "id": "s1" },
-        "payload": { "tool": "send_mail", "arguments": { "to": to } },
-    });
-    let ledger = rig.path("state/ledger");
-    let arguments = ["decide", "--jsonl", "--ledger", ledger.to_str().unwrap()];
-    let decision = rig.run_in("project", &arguments, &format!("{event}\n"), &[]).expect(0).json();
-    let arguments = &decision["payload"]["arguments"];
-    arguments["to"].as_str().unwrap_or(to).to_owned()
+/// What a host is told to run in place of a command that names this recipient; empty: the command.
+fn mailed(rig: &Rig, to: &str) -> String {
+    let command = format!("mail {to}");
+    let call = tollgate_hosts::canned::shell_call("claude-code", "s1", "/", &command).unwrap();
+    rig.run_in("project", &["hook", "claude-code"], &call, &[]).expect(0).out
+}
+
+/// The records that nobody has marked.
+fn unmarked(rig: &Rig) -> Vec<String> {
+    let items = rig.run(&["review", "--json"]).expect(0).lines();
+    items.iter().map(|item| item["record"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn a_false_alarm_is_let_through_the_next_time_and_another_value_is_not() {
     let rig = Rig::new();
     let policy = POLICY.replace("find: email", "find: email, allow: { reviewed: true }");
-    rig.write("user.yaml", &policy);
-    assert_eq!(sent(&rig, "without-key", "bob@example.com"), "b***@example.com");
-    rig.run(&["review", "false", "without-key"]).expect(0);
-    // The first call of a host makes the key.
-    let call = tollgate_hosts::canned::shell_call("claude-code", "s1", "/", "ls").unwrap();
-    rig.run_in("project", &["hook", "claude-code"], &call, &[]).expect(0);
-    assert_eq!(
-        sent(&rig, "found", "bob@example.com"),
-        "b***@example.com",
-        "nothing was known of it"
-    );
-    rig.run(&["review", "false", "found"]).expect(0);
-    assert_eq!(sent(&rig, "again", "bob@example.com"), "bob@example.com");
-    assert_eq!(sent(&rig, "other", "amy@example.com"), "a***@example.com");
-    for entry in fs::read_dir(rig.path("state")).unwrap() {
-        let text = fs::read(entry.unwrap().path()).unwrap_or_default();
-        assert!(!String::from_utf8_lossy(&text).contains("bob@example.com"));
-    }
-    rig.run(&["review", "true", "found"]).expect(0);
-    assert_eq!(sent(&rig, "after", "bob@example.com"), "b***@example.com");
+    rig.write("user.yaml", &policy.replace("tool: send_mail", "tool: Bash"));
+    assert!(mailed(&rig, "bob@example.com").contains("mail b***@example.com"));
+    let found = unmarked(&rig);
+    rig.run(&["review", "false", &found[0]]).expect(0);
+    assert_eq!(mailed(&rig, "bob@example.com"), "", "it goes as it is");
+    assert!(mailed(&rig, "amy@example.com").contains("mail a***@example.com"));
+    let marks = fs::read_to_string(rig.path("state/reviews.jsonl")).unwrap();
+    assert!(marks.contains("prints") && !marks.contains("bob@"), "{marks}");
+    rig.run(&["review", "true", &found[0]]).expect(0);
+    assert!(mailed(&rig, "bob@example.com").contains("mail b***@example.com"));
 }
 
 #[test]
