@@ -248,7 +248,7 @@ fn fill(rig: &Rig, records: usize) {
         let record = Record::new(id, Timestamp::from_millis(1_700_000_000_000), RecordKind::Trust);
         let appended = pin!(ledger.append(record, Durability::Buffered));
         let Poll::Ready(appended) = appended.poll(&mut Context::from_waker(Waker::noop())) else {
-            unreachable!("a ledger whose caller commits answers at once");
+            panic!("a ledger whose caller commits answers at once");
         };
         appended.unwrap();
     }
