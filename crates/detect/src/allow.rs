@@ -4,11 +4,18 @@
 //! datum that merely holds an exempt value is not.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use regex::RegexSet;
 
 use crate::config::{BuildError, Context};
 use crate::limits::{CUSTOM_PATTERN_BYTES_MAX, CUSTOM_PROGRAM_BYTES_MAX};
+
+/// Exempts single data by what is known outside the policy, such as what a person said of them.
+pub trait AllowWith: Send + Sync + std::fmt::Debug {
+    /// Whether this datum, as this rule found it, is left alone. In doubt: no.
+    fn exempts(&self, rule: &str, datum: &str) -> bool;
+}
 
 /// As the policy writes it.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +24,7 @@ pub(crate) struct AllowWritten {
     pub(crate) patterns: Vec<String>,
     pub(crate) paths: Vec<String>,
     pub(crate) tools: Vec<String>,
+    pub(crate) with: Option<Arc<dyn AllowWith>>,
 }
 
 /// As it is asked.
@@ -26,6 +34,7 @@ pub(crate) struct Allow {
     patterns: Option<RegexSet>,
     paths: Vec<String>,
     tools: Vec<String>,
+    with: Option<Arc<dyn AllowWith>>,
 }
 
 impl AllowWritten {
@@ -45,7 +54,8 @@ impl AllowWritten {
                 regex::RegexSetBuilder::new(whole).size_limit(CUSTOM_PROGRAM_BYTES_MAX).build();
             Some(set.map_err(|error| wrong(error.to_string()))?)
         };
-        Ok(Allow { values: self.values, patterns, paths: self.paths, tools: self.tools })
+        let AllowWritten { values, paths, tools, with, .. } = self;
+        Ok(Allow { values, patterns, paths, tools, with })
     }
 }
 
@@ -60,13 +70,15 @@ impl Allow {
         listed(&self.paths, ctx.path) || listed(&self.tools, ctx.tool)
     }
 
-    /// Whether this datum is exempt.
-    pub(crate) fn exempts_value(&self, value: &str) -> bool {
-        self.values.contains(value) || self.patterns.as_ref().is_some_and(|set| set.is_match(value))
+    /// Whether this datum of this rule is exempt.
+    pub(crate) fn exempts_value(&self, rule: &str, value: &str) -> bool {
+        self.values.contains(value)
+            || self.patterns.as_ref().is_some_and(|set| set.is_match(value))
+            || self.with.as_ref().is_some_and(|with| with.exempts(rule, value))
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.values.is_empty() && self.patterns.is_none()
+        self.values.is_empty() && self.patterns.is_none() && self.with.is_none()
     }
 }
 

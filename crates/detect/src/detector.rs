@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::allow::{Allow, AllowWritten};
+use crate::allow::{Allow, AllowWith, AllowWritten};
 use crate::ascii::floor_char;
 use crate::config::{BuildError, Context, CustomRule, RuleSetting};
 use crate::digest::hmac_sha256;
@@ -169,6 +169,13 @@ impl DetectorBuilder {
     #[must_use]
     pub fn allow_pattern(mut self, pattern: impl Into<String>) -> Self {
         self.allow.patterns.push(pattern.into());
+        self
+    }
+
+    /// Exempts data that this says of, one by one.
+    #[must_use]
+    pub fn allow_with(mut self, with: Arc<dyn AllowWith>) -> Self {
+        self.allow.with = Some(with);
         self
     }
 
@@ -505,11 +512,12 @@ impl Detector {
         let mut dry = Vec::new();
         for mut hit in hits {
             let Some(state) = self.rules.get(hit.rule) else { continue };
-            let exempt = !self.allow.is_idle()
-                && text
-                    .get(hit.start..hit.end)
-                    .is_some_and(|value| self.allow.exempts_value(value));
-            if !self.counts(&hit) || exempt {
+            // Only what counts is asked about: who is asked may have to compute.
+            let exempt = || {
+                let value = text.get(hit.start..hit.end);
+                value.is_some_and(|value| self.allow.exempts_value(state.id.as_str(), value))
+            };
+            if !self.counts(&hit) || (!self.allow.is_idle() && exempt()) {
                 continue;
             }
             (hit.start, hit.end) = (floor_char(text, hit.start), hit.end);

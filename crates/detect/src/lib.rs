@@ -62,6 +62,7 @@ mod unit;
 mod validator;
 mod value;
 
+pub use allow::AllowWith;
 pub use config::{BuildError, Context, CustomRule, RuleSetting};
 pub use detector::{Detector, DetectorBuilder, Inspection, THRESHOLD};
 pub use finding::{Category, Finding, Kind, RuleId, Severity, Standing};

@@ -49,6 +49,19 @@ impl HashKey {
     pub fn for_tenant(secret: &[u8], tenant: &str) -> Self {
         Self(Arc::from(hmac_sha256(secret, &[b"tollgate mask", tenant.as_bytes()]).as_slice()))
     }
+
+    /// The key of fingerprints, from the installation's.
+    #[must_use]
+    pub fn for_review(secret: &[u8]) -> Self {
+        Self(Arc::from(hmac_sha256(secret, &[b"tollgate review"]).as_slice()))
+    }
+
+    /// The fingerprint of a datum as a rule found it, by which it is known again without being kept.
+    #[must_use]
+    pub fn fingerprint(&self, rule: &str, datum: &str) -> String {
+        let digest = hmac_sha256(&self.0, &[rule.as_bytes(), datum.as_bytes()]);
+        hex(digest.get(..16).unwrap_or(&[]))
+    }
 }
 
 impl std::fmt::Debug for HashKey {

@@ -127,12 +127,18 @@ pub struct Found {
     pub severity: Option<&'static str>,
     /// The rule is on trial: what it found was let through.
     pub dry_run: bool,
+    /// Keyed fingerprints of the data, at most [`PRINTS_MAX`](Found::PRINTS_MAX), where the hook keeps them.
+    pub prints: Vec<Name>,
 }
 
 impl Found {
+    /// Most fingerprints that a record carries of one rule.
+    pub const PRINTS_MAX: usize = 16;
+
     /// One finding of a rule.
     pub fn of(rule: impl Into<Name>) -> Found {
-        Found { rule: rule.into(), count: 1, severity: None, dry_run: false }
+        let (severity, dry_run, prints) = (None, false, Vec::new());
+        Found { rule: rule.into(), count: 1, severity, dry_run, prints }
     }
 }
 

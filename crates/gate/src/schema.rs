@@ -337,6 +337,9 @@ struct FoundForm {
     /// Whether the rule is on trial, so that what it found was let through. Left out: no. Since 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
+    /// Keyed fingerprints of the data, for review, where the hook keeps them. Since 0.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prints: Option<Vec<String>>,
 }
 
 /// One line of the ledger. What is not set is left out. A ledger adds fields of its own for its

@@ -92,7 +92,7 @@ impl Fault {
 
 impl Serialize for Found {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Found", 4)?;
+        let mut out = serializer.serialize_struct("Found", 5)?;
         out.serialize_field("rule", &self.rule)?;
         out.serialize_field("count", &self.count)?;
         if let Some(severity) = self.severity {
@@ -100,6 +100,9 @@ impl Serialize for Found {
         }
         if self.dry_run {
             out.serialize_field("dry_run", &true)?;
+        }
+        if !self.prints.is_empty() {
+            out.serialize_field("prints", &self.prints)?;
         }
         out.end()
     }

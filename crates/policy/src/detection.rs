@@ -4,7 +4,7 @@
 
 mod sources;
 
-pub use sources::{MaskKeyError, MaskKeys, NameModels, NameModelsError, Sources};
+pub use sources::{MaskKeyError, MaskKeys, NameModels, NameModelsError, Reviews, Sources};
 
 use crate::actions::map_texts;
 use std::sync::{Arc, LazyLock};

@@ -2,6 +2,7 @@
 //! may ask the file system where a link leads and what a script says.
 
 use crate::mask_key::StateKey;
+use crate::reviewed::StateReviews;
 use nix::unistd::{User, geteuid};
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tollgate_effects::{Entry, FileSystem, Row};
 use tollgate_gate::{Session, Timestamp, ToolCall};
-use tollgate_policy::detection::{MaskKeys, NameModels, Sources};
+use tollgate_policy::detection::{MaskKeys, NameModels, Reviews, Sources};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore};
 
 /// The options of every load: detectors, effects, the declared part of the environment.
@@ -29,11 +30,12 @@ pub(crate) fn options<'o>(
     }
 }
 
-/// What detection is supplied with: the key of keyed masks in this state folder, and models of names
-/// where this build runs them.
+/// What detection is supplied with: the key of keyed masks and the reviews in this state folder, and
+/// models of names where this build runs them.
 pub(crate) fn sources(state: Option<&Path>) -> Sources {
     let keys = state.map(|state| Arc::new(StateKey::in_folder(state)) as Arc<dyn MaskKeys>);
-    Sources { keys, names: names() }
+    let reviews = state.map(|state| Arc::new(StateReviews::in_folder(state)) as Arc<dyn Reviews>);
+    Sources { keys, reviews, names: names() }
 }
 
 #[cfg(feature = "ner")]

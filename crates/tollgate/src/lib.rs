@@ -24,6 +24,7 @@ mod mask_key;
 #[cfg(feature = "ner")]
 mod name_models;
 mod open;
+mod reviewed;
 
 pub use error::{OpenError, ReloadError};
 pub use guard::GUARD;

@@ -37,6 +37,8 @@ pub struct Item {
     pub context: String,
     /// The keyed digest of what was asked.
     pub fingerprint: Option<String>,
+    /// The keyed fingerprints of the data that were found, where the hook keeps them.
+    pub prints: Vec<String>,
 }
 
 impl Item {
@@ -60,6 +62,7 @@ pub fn items(record: &Json) -> Vec<Item> {
         at: text("at").and_then(Timestamp::parse),
         context: format!("{subject} {asked}"),
         fingerprint: text("asked_digest").map(str::to_owned),
+        prints: Vec::new(),
     };
     let mut found: Vec<Item> = Vec::new();
     for vote in record.get("votes").and_then(Json::as_array).unwrap_or_default() {
@@ -67,7 +70,8 @@ pub fn items(record: &Json) -> Vec<Item> {
         let is = |key: &str| matches!(vote.get(key), Some(Json::Bool(true)));
         let Some(hook) = one("hook") else { continue };
         let findings = vote.get("findings").and_then(Json::as_array).unwrap_or_default();
-        found.extend(findings.iter().filter_map(Json::as_str).map(|rule| item(hook, rule, true)));
+        let finding = |rule| Item { prints: prints_of(vote, rule), ..item(hook, rule, true) };
+        found.extend(findings.iter().filter_map(Json::as_str).map(finding));
         let is_fault = one("fault").is_some();
         if (is("dry_run") || is_dry_mode) && findings.is_empty() && !is_fault {
             let rule = one("code").or(one("vote")).or(is("rewrote").then_some("rewrite"));
@@ -82,6 +86,18 @@ pub fn items(record: &Json) -> Vec<Item> {
         is_new
     });
     found
+}
+
+/// The fingerprints of what a rule found, in a vote.
+fn prints_of(vote: &Json, rule: &str) -> Vec<String> {
+    let found = vote.get("found").and_then(Json::as_array).unwrap_or_default();
+    let of_rule = found.iter().filter(|one| one.get("rule").and_then(Json::as_str) == Some(rule));
+    of_rule.flat_map(prints_in).collect()
+}
+
+fn prints_in(json: &Json) -> Vec<String> {
+    let prints = json.get("prints").and_then(Json::as_array).unwrap_or_default();
+    prints.iter().filter_map(Json::as_str).map(str::to_owned).collect()
 }
 
 /// What one mark is about.
@@ -105,6 +121,8 @@ pub struct Mark {
     pub is_true: bool,
     /// The keyed digest of what was asked.
     pub fingerprint: Option<String>,
+    /// The keyed fingerprints of the data that were found.
+    pub prints: Vec<String>,
     /// Who said so.
     pub by: String,
     /// When.
@@ -121,6 +139,10 @@ impl Mark {
         if let Some(fingerprint) = &self.fingerprint {
             out.insert("fingerprint", &**fingerprint);
         }
+        if !self.prints.is_empty() {
+            let prints: Vec<Json> = self.prints.iter().map(|print| Json::from(&**print)).collect();
+            out.insert("prints", Json::from(prints));
+        }
         out.insert("by", &*self.by);
         out.insert("at", self.at.to_string());
         Json::Object(out).text()
@@ -136,6 +158,7 @@ impl Mark {
             rule: text("rule")?.to_owned(),
             is_true,
             fingerprint: text("fingerprint").map(str::to_owned),
+            prints: prints_in(&json),
             by: text("by")?.to_owned(),
             at: Timestamp::parse(text("at")?)?,
         })
@@ -222,6 +245,19 @@ impl Marks {
     /// All marks that hold.
     pub fn iter(&self) -> impl Iterator<Item = &Mark> {
         self.by_key.values()
+    }
+
+    /// By hook, rule and fingerprint, whether what was found is a false alarm: somebody said so, and
+    /// nobody that it is none.
+    pub fn false_prints(&self) -> HashMap<(&str, &str, &str), bool> {
+        let mut said = HashMap::new();
+        for mark in self.iter() {
+            for print in &mark.prints {
+                let key = (mark.hook.as_str(), mark.rule.as_str(), print.as_str());
+                *said.entry(key).or_insert(true) &= !mark.is_true;
+            }
+        }
+        said
     }
 
     /// By the event's id, whether it was harmful: labels for a backtest. An event about which anything
@@ -350,6 +386,7 @@ mod tests {
             rule: item.rule.clone(),
             is_true,
             fingerprint: item.fingerprint.clone(),
+            prints: item.prints.clone(),
             by: "me".into(),
             at: Timestamp::from_millis(7),
         }

@@ -9,8 +9,9 @@ use std::path::PathBuf;
     args_conflicts_with_subcommands = true,
     after_help = "\
 What is listed comes from the ledger and is as masked as its records. Marks are kept in the state
-folder and change nothing by themselves: `review stats` says by them how good each rule is, and
-`review labels` hands them to `tollgate backtest --labels`.
+folder: `review stats` says by them how good each rule is, `review labels` hands them to
+`tollgate backtest --labels`, and a `redact` with `allow: { reviewed: true }` leaves alone what was marked
+as its false alarm. Nothing else changes.
 
 Examples:
   tollgate review

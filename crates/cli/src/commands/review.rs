@@ -97,6 +97,7 @@ fn as_json(item: &Item) -> Value {
         "at": item.at.map(|at| at.to_string()),
         "context": item.context,
         "fingerprint": item.fingerprint,
+        "prints": item.prints,
     })
 }
 
@@ -133,6 +134,7 @@ fn mark(
             rule: item.rule.clone(),
             is_true,
             fingerprint: item.fingerprint.clone(),
+            prints: item.prints.clone(),
             by: user_name(),
             at: place.desk.now(),
         };

@@ -4,6 +4,12 @@
 use crate::rig::{Ran, Rig};
 use serde_json::{Value, json};
 use std::fs;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use tollgate::gate::{Durability, EventId, Ledger as _, Record, RecordKind, Timestamp};
+use tollgate::ledger::ledger_options;
+use tollgate::store::{Committer, FileLedger, LedgerOptions, SystemClock};
 
 const POLICY: &str = r#"
 version: 1
@@ -210,6 +216,66 @@ fn one_persons_records_are_erased_and_the_ledger_still_verifies() {
     let records = audit(&rig, &["list", "--json", "--kind", "erased"]).expect(0).lines();
     assert_eq!(records[0]["detail"]["erasure"], 1);
     assert!(!records[0].to_string().contains("alice"));
+}
+
+#[test]
+fn an_export_says_of_an_erased_record_that_it_was_erased() {
+    let rig = rig(8);
+    audit(&rig, &["erase", "--user", "alice", "--yes"]).expect(0);
+    for (format, mark) in [
+        ("ocsf", r#""erased":true"#),
+        ("ecs", r#""erased":true"#),
+        ("cef", "msg=the record was erased"),
+    ] {
+        let file = rig.path(format);
+        let to = format!("file:{}", file.display());
+        audit(&rig, &["export", "--format", format, "--to", &to]).expect(0);
+        let text = fs::read_to_string(&file).unwrap();
+        // Four decisions, and an outcome.
+        assert_eq!(text.matches(mark).count(), 5, "{text}");
+        assert!(!text.contains("alice") && text.contains("bob"), "{text}");
+    }
+}
+
+/// Puts so many records into the rig's ledger, whose segments are small.
+fn fill(rig: &Rig, records: usize) {
+    let clock = Arc::new(SystemClock::new());
+    let options = ledger_options(clock, Committer::Caller, Some(&rig.path("state/keys")));
+    let options = LedgerOptions { segment_bytes_max: 8 * 1024, ..options };
+    let ledger = FileLedger::open(&rig.path("state/ledger"), options).unwrap();
+    for at in 0..records {
+        let id = EventId::Given(format!("old-{at}").into());
+        let record = Record::new(id, Timestamp::from_millis(1_700_000_000_000), RecordKind::Trust);
+        let appended = pin!(ledger.append(record, Durability::Buffered));
+        let Poll::Ready(appended) = appended.poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("a ledger whose caller commits answers at once");
+        };
+        appended.unwrap();
+    }
+}
+
+#[test]
+fn old_segments_are_taken_away_and_what_is_left_still_verifies() {
+    let rig = Rig::new();
+    rig.write("user.yaml", POLICY);
+    fill(&rig, 1_500);
+    rig.run(&["hooks", "disable", "trial", "--reason", "a test", "--for", "1m"]).expect(0);
+    let segments = || {
+        let names = fs::read_dir(rig.path("state/ledger")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("00") && name.ends_with(".jsonl")).count()
+    };
+    let before = segments();
+    audit(&rig, &["prune", "--before", "2024-01-01"]).expect(2);
+    let pruned = audit(&rig, &["prune", "--before", "2024-01-01", "--yes"]).expect(0);
+    assert!(pruned.out.contains(" records were taken away"), "{}", pruned.out);
+    assert!(segments() < before, "{before} segments before, {} now", segments());
+    let found = audit(&rig, &["verify", "--json"]).expect(0).json();
+    assert!(found["pruned"].as_u64().unwrap() > 0, "{found}");
+    let stone = rig.path("state/ledger/pruned.json");
+    let text = fs::read_to_string(&stone).unwrap();
+    fs::write(&stone, text.replacen("\"size\":", "\"size\":1", 1)).unwrap();
+    assert_ne!(audit(&rig, &["verify"]).code, 0, "a tombstone is signed: {text}");
 }
 
 #[test]

@@ -82,6 +82,46 @@ fn marks_become_rates_with_an_interval_and_labels_that_a_backtest_reads() {
     rig.run(&arguments).expect(0);
 }
 
+/// What a host is told to run in place of a command that names this recipient; empty: the command.
+fn mailed(rig: &Rig, to: &str) -> String {
+    let command = format!("mail {to}");
+    let call = tollgate_hosts::canned::shell_call("claude-code", "s1", "/", &command).unwrap();
+    rig.run_in("project", &["hook", "claude-code"], &call, &[]).expect(0).out
+}
+
+/// The records that nobody has marked.
+fn unmarked(rig: &Rig) -> Vec<String> {
+    let items = rig.run(&["review", "--json"]).expect(0).lines();
+    items.iter().map(|item| item["record"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_false_alarm_is_let_through_the_next_time_and_another_value_is_not() {
+    let rig = Rig::new();
+    let policy = POLICY.replace("find: email", "find: email, allow: { reviewed: true }");
+    rig.write("user.yaml", &policy.replace("tool: send_mail", "tool: Bash"));
+    assert!(mailed(&rig, "bob@example.com").contains("mail b***@example.com"));
+    let found = unmarked(&rig);
+    rig.run(&["review", "false", &found[0]]).expect(0);
+    assert_eq!(mailed(&rig, "bob@example.com"), "", "it goes as it is");
+    assert!(mailed(&rig, "amy@example.com").contains("mail a***@example.com"));
+    let marks = fs::read_to_string(rig.path("state/reviews.jsonl")).unwrap();
+    assert!(marks.contains("prints") && !marks.contains("bob@"), "{marks}");
+    rig.run(&["review", "true", &found[0]]).expect(0);
+    assert!(mailed(&rig, "bob@example.com").contains("mail b***@example.com"));
+}
+
+#[test]
+fn a_project_makes_no_use_of_what_a_person_said_of_findings() {
+    let rig = Rig::new();
+    let policy = POLICY.replace("find: email", "find: email, allow: { reviewed: true }");
+    rig.write("project/tollgate.yaml", &policy);
+    rig.run(&["check", "--as", "user", "tollgate.yaml"]).expect(0);
+    let refused = rig.run(&["check", "--as", "project", "tollgate.yaml"]).expect(2);
+    let told = refused.out + &refused.err;
+    assert!(told.contains("`redact.allow.reviewed`: nobody's reviews are known here"), "{told}");
+}
+
 #[test]
 fn marks_that_others_could_have_written_are_not_believed() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -56,7 +56,7 @@ fn extension(out: &mut String, told: &Told<'_>) {
         ("act", None, is_of_event.then(|| action(told.disposition()).to_owned())),
         ("outcome", None, outcome.map(str::to_owned)),
         ("reason", None, told.text("code")),
-        ("msg", None, told.text("reason").or_else(|| told.text("error"))),
+        ("msg", None, message(told)),
         ("suser", None, told.text("user")),
         ("app", None, told.text("server")),
         ("sourceServiceName", None, told.text("host")),
@@ -85,6 +85,11 @@ fn extension(out: &mut String, told: &Told<'_>) {
             extension_text(out, value);
         }
     }
+}
+
+fn message(told: &Told<'_>) -> Option<String> {
+    let erased = || told.is_erased().then(|| "the record was erased".to_owned());
+    told.text("reason").or_else(|| told.text("error")).or_else(erased)
 }
 
 const fn action(disposition: Disposition) -> &'static str {

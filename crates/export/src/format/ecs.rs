@@ -135,6 +135,7 @@ fn own(told: &Told<'_>) -> Object {
     for key in ["kind", "verdict", "would", "mode", "executed", "approval", "parent", "host"] {
         put(&mut out, key, told.get(key).cloned());
     }
+    put(&mut out, "erased", told.is_erased().then_some(true));
     for key in ["server", "decision", "asked_digest", "ran_digest"] {
         put(&mut out, key, told.text(key));
     }

@@ -216,6 +216,7 @@ fn unmapped(told: &Told<'_>) -> Object {
     for key in ["verdict", "would", "mode", "executed", "approval", "parent", "host"] {
         put(&mut out, key, told.get(key).cloned());
     }
+    put(&mut out, "erased", told.is_erased().then_some(true));
     for key in ["labels", "rewritten_by"] {
         put(&mut out, key, told.get(key).map(names));
     }

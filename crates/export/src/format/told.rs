@@ -196,9 +196,17 @@ impl<'a> Told<'a> {
         }
     }
 
+    /// Whether the record was erased, so that little of it is left.
+    pub fn is_erased(&self) -> bool {
+        self.get("erased").is_some()
+    }
+
     /// One line for people.
     pub fn message(&self) -> String {
         let mut message = self.subject().to_owned();
+        if self.is_erased() {
+            message.push_str(" (erased)");
+        }
         let verdict = self.word("verdict");
         for (before, part) in [
             (" of ", self.called().unwrap_or_default()),

@@ -9,6 +9,7 @@ use super::{Made, Tools, Unit};
 use crate::actions::{self, ActionContext, ActionSpec};
 use crate::diagnostic::{Diagnostic, Place, Report, Severity, Span};
 use crate::file::{Node, RawAction, RawHook, Value};
+use crate::layers::LayerKind;
 use crate::when::{Condition, ConditionSnapshot};
 use std::ops::Range;
 use std::sync::Arc;
@@ -200,6 +201,10 @@ impl HookCompiler<'_> {
         let mut context = ActionContext::new(Name::clone(&raw.name.value), kinds);
         context.redactors.clone_from(&self.build.redactors);
         context.sources.clone_from(&self.build.sources);
+        if self.unit.kind == LayerKind::Project {
+            // What a person said of findings is not for a repository to make use of.
+            context.sources.reviews = None;
+        }
         context.effects = Some(Arc::clone(&self.build.effects));
         match (spec.compile)(value, &context) {
             Ok(handler) => Some(handler),

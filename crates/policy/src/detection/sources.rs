@@ -1,6 +1,7 @@
-//! What detection needs from outside the policy file: models of names and the key of keyed masks.
+//! What detection needs from outside the policy file: models of names, the key of keyed masks, and what
+//! people said of earlier findings.
 //!
-//! Both are seams, because this crate neither runs models nor keeps keys. Where a policy asks for what
+//! All are seams, because this crate neither runs models nor keeps keys. Where a policy asks for what
 //! nobody supplies, that is an error when it is loaded, never silence.
 
 use std::path::{Path, PathBuf};
@@ -14,11 +15,13 @@ pub struct Sources {
     pub names: Option<Arc<dyn NameModels>>,
     /// Gives the key of keyed masks; `None`: there is none.
     pub keys: Option<Arc<dyn MaskKeys>>,
+    /// Knows what people said of findings; `None`: nobody is asked.
+    pub reviews: Option<Arc<dyn Reviews>>,
 }
 
 impl Sources {
     /// Nothing.
-    pub const NONE: Sources = Sources { names: None, keys: None };
+    pub const NONE: Sources = Sources { names: None, keys: None, reviews: None };
 }
 
 impl std::fmt::Debug for Sources {
@@ -26,6 +29,7 @@ impl std::fmt::Debug for Sources {
         f.debug_struct("Sources")
             .field("names", &self.names.is_some())
             .field("keys", &self.keys.is_some())
+            .field("reviews", &self.reviews.is_some())
             .finish()
     }
 }
@@ -70,6 +74,17 @@ pub trait MaskKeys: Send + Sync {
     /// # Errors
     /// [`MaskKeyError`] when it cannot be read or made; the event is withheld then.
     fn key(&self) -> Result<[u8; 32], MaskKeyError>;
+}
+
+/// Knows what people said of findings (`redact: { allow: { reviewed: true } }`), by keyed fingerprint, so
+/// that no datum stands in a policy, a record or a file.
+pub trait Reviews: Send + Sync {
+    /// The fingerprint of a datum as a rule found it; `None` where there is no key.
+    fn print(&self, rule: &str, datum: &str) -> Option<String>;
+
+    /// Whether a person said that what this hook found by this rule, with this fingerprint, is a false
+    /// alarm, and nobody that it is none. In doubt, such as when what was said cannot be read: no.
+    fn is_false(&self, hook: &str, rule: &str, print: &str) -> bool;
 }
 
 /// Why there is no key, in words.

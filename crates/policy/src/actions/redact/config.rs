@@ -202,6 +202,10 @@ pub(super) struct AllowConfig {
     /// What comes of these tools.
     #[serde(default)]
     pub(super) tools: OneOrMany<String>,
+    /// Data of which a person said with `tollgate review false` that this hook was wrong to find them. The
+    /// record then holds a keyed fingerprint of each datum. Not in a project's policy.
+    #[serde(default)]
+    pub(super) reviewed: bool,
 }
 
 /// A model that finds names.

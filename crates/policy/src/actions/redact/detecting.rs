@@ -6,6 +6,7 @@
 
 use super::config::{By, Config, CustomConfig, Numbers, RuleConfig, Severity, Validator};
 use super::masks::MaskForm;
+use super::reviewed::Reviewed;
 use super::{Found, Seen};
 use crate::actions::read::unknown;
 use crate::actions::{ActionContext, ActionError, Patterns};
@@ -13,7 +14,7 @@ use crate::detection::{MaskKeyError, MaskKeys};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tollgate_detect::{
-    BuildError, Category, Context, CustomRule, Detector, DetectorBuilder, HashKey, Kind,
+    AllowWith, BuildError, Category, Context, CustomRule, Detector, DetectorBuilder, HashKey, Kind,
     NumberMask, Redactor, Region, Rule, RuleSetting, Standing, THRESHOLD, rules,
 };
 use tollgate_gate::{HandlerError, Name, View};
@@ -130,6 +131,7 @@ pub(super) struct Detecting {
     redactor: Arc<Redactor>,
     forms: Forms,
     keyed: Option<Keyed>,
+    reviewed: Option<Arc<Reviewed>>,
     rollout_by: By,
 }
 
@@ -153,6 +155,10 @@ impl Detecting {
         builder = customs(builder, config, context)?;
         builder = allowed(builder, config, context)?;
         builder = regions(builder, config)?;
+        let reviewed = Reviewed::of(&config.allow, context)?.map(Arc::new);
+        if let Some(reviewed) = &reviewed {
+            builder = builder.allow_with(Arc::clone(reviewed) as Arc<dyn AllowWith>);
+        }
         match &config.ner {
             Some(ner) => builder = builder.name_model(super::ner::model(ner, find, context)?),
             None => super::ner::needs_none(find)?,
@@ -170,7 +176,7 @@ impl Detecting {
             None
         };
         let redactor = Arc::new(forms.redactor(&detector, None));
-        Ok(Some(Detecting { redactor, forms, keyed, rollout_by: config.rollout_by }))
+        Ok(Some(Detecting { redactor, forms, keyed, reviewed, rollout_by: config.rollout_by }))
     }
 
     /// The detector alone.
@@ -230,7 +236,10 @@ impl Detecting {
                 continue;
             }
             let severity = Some(finding.severity.name());
-            seen.found(Found { severity, dry_run, ..Found::of(rule) });
+            let datum = || text.get(finding.range());
+            let print = self.reviewed.as_ref().and_then(|known| known.print(rule, datum()?));
+            let prints = print.into_iter().collect();
+            seen.found(Found { severity, dry_run, prints, ..Found::of(rule) });
             if !dry_run {
                 seen.marked(self.forms.of(rule, finding.kind).mark(finding.kind));
             }
@@ -248,6 +257,7 @@ fn unused(config: &Config) -> Result<(), ActionError> {
         ("rules", !config.rules.is_empty()),
         ("phone_regions", !config.phone_regions.0.is_empty()),
         ("ner", config.ner.is_some()),
+        ("allow.reviewed", config.allow.reviewed),
     ];
     match said.iter().find(|(_, said)| *said) {
         Some((key, _)) => Err(ActionError::at(*key, "there is nothing that this is said of")

@@ -26,6 +26,7 @@ pub(crate) mod looking;
 pub(crate) mod masks;
 mod ner;
 mod pieces;
+mod reviewed;
 
 use super::act::{Act, handler_with};
 use super::read::{kind_of, read, schema_of};
@@ -136,6 +137,12 @@ impl Seen {
         let same = |known: &&mut Found| known.rule == new.rule && known.dry_run == new.dry_run;
         if let Some(known) = self.found.iter_mut().find(same) {
             known.count = known.count.saturating_add(new.count);
+            for print in new.prints {
+                // One that is left out is not allowed later: that errs on the closed side.
+                if known.prints.len() < Found::PRINTS_MAX && !known.prints.contains(&print) {
+                    known.prints.push(print);
+                }
+            }
         } else if self.found.len() < FINDINGS_MAX {
             self.found.push(new);
         }
