@@ -32,7 +32,8 @@ pub(super) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
 /// Members that are missing in the root's `default-members`, which lists every other one.
 fn default_members(workspace: &Workspace, root: Option<&TextFile>) -> Vec<Finding> {
     let Some(root) = root else { return Vec::new() };
-    let list = root.text.split_once("default-members = [").map_or("", |(_, rest)| rest);
+    // Without a list every member is one.
+    let Some((_, list)) = root.text.split_once("default-members = [") else { return Vec::new() };
     let list = list.split_once(']').map_or("", |(list, _)| list);
     let missing = workspace.crates.iter().filter(|krate| {
         !APART.contains(&krate.folder.as_str()) && !list.contains(&format!("\"{}\"", krate.folder))

@@ -90,7 +90,34 @@ fn memchr(bytes: &[u8]) -> Option<usize> {
 /// The id of a message that cannot be read, where it can be found without doubt: a member `id` of the
 /// outermost object, looked for from the start and then at the end.
 pub(super) fn id_of_unreadable(text: &[u8]) -> Option<Id> {
-    loose_id(text).or_else(|| id_at_end(text))
+    // Only where all that was opened is closed is what stands at the end a member of the outermost.
+    loose_id(text).or_else(|| id_at_end(text).filter(|_| is_closed(text)))
+}
+
+/// Whether every bracket outside of strings is closed, the first by the last.
+fn is_closed(text: &[u8]) -> bool {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => match string_end(text, at) {
+                Some(end) => {
+                    at = end;
+                    continue;
+                }
+                None => return false,
+            },
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return false,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 && text.get(at..).is_some_and(|rest| !rest.trim_ascii().is_empty()) && at > 1
+        {
+            return false;
+        }
+    }
+    depth == 0
 }
 
 fn loose_id(text: &[u8]) -> Option<Id> {
@@ -204,6 +231,7 @@ mod tests {
     fn an_id_inside_of_something_else_is_no_id_of_the_message() {
         assert_eq!(id_of_unreadable(b"{\"params\":{\"id\":1}, oops"), None);
         assert_eq!(id_of_unreadable(b"{\"a\":[{\"id\":1}"), None);
+        assert_eq!(id_of_unreadable(b"{\"a\":[1,],\"id\":1}"), super::Id::of(&1_i64.into()));
         let twice = b"{\"id\":3,\"method\":\"a\",\"method\":\"b\"}";
         assert_eq!(id_of_unreadable(twice).map(|id| id.to_string()).as_deref(), Some("3"));
     }

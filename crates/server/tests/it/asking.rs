@@ -53,8 +53,8 @@ fn everything_but_a_clear_yes_is_a_no() {
             (r#"{"action":"accept","content":{}}"#, "approval_denied"),
             (r#"{"action":"accept","content":{"approve":"true"}}"#, "approval_denied"),
             (r#"{"action":"decline"}"#, "approval_denied"),
-            (r#"{"action":"cancel"}"#, "approval_required"),
-            ("{}", "approval_required"),
+            (r#"{"action":"cancel"}"#, "approval_cancelled"),
+            ("{}", "approval_cancelled"),
         ] {
             let rig = with_forms(ASK).await;
             let (fate, _) = asked(&rig, answer).await;

@@ -81,7 +81,7 @@ fn the_results_of_tasks_pass_the_hooks_of_the_tool_that_they_belong_to() {
 fn what_a_server_asks_of_the_clients_model_is_a_model_call() {
     run(async {
         let rig = rig(
-            "  - { name: no-files, on: pre_model, when: \"event.payload.messages.exists(m, m.content.text.contains('passwd'))\", deny: \"no files\" }\n  - { name: mask, on: [pre_model, post_model], redact: { find: [secrets] } }",
+            "  - { name: no-files, on: pre_model, match: { payload.messages: \"*passwd*\" }, deny: \"no files\" }\n  - { name: mask, on: [pre_model, post_model], redact: { find: [secrets] } }",
         );
         let ask = |id: u8, text: &str| {
             format!(

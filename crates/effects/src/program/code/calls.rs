@@ -274,15 +274,7 @@ impl Run<'_> {
             // Told where its arguments are read.
             Does::Callback => {}
             Does::Delete | Does::DeleteTree => {
-                for index in 0..args.len().clamp(1, 8) {
-                    if index > 0 && args.get(index).is_some_and(|arg| is_option(arg)) {
-                        continue;
-                    }
-                    let words = args.get(index).and_then(|arg| list(arg, whole));
-                    for path in words.unwrap_or_else(|| vec![text(index)]) {
-                        self.code_path(scope, Verb::Deletes, &path, does == Does::DeleteTree);
-                    }
-                }
+                self.code_deletes(scope, args, whole, &text, does == Does::DeleteTree);
             }
             Does::DeleteSelf | Does::WriteSelf => {
                 let verb = if does == Does::DeleteSelf { Verb::Deletes } else { Verb::Writes };
@@ -322,6 +314,26 @@ impl Run<'_> {
             Does::Contact | Does::Send => {
                 let host = contacted(args, whole, &text(0), &text(1));
                 self.code_host(&host, does == Does::Send);
+            }
+        }
+    }
+
+    /// Deletes what each argument names: a path, or a list of paths.
+    fn code_deletes(
+        &mut self,
+        scope: &Scope,
+        args: &[&str],
+        whole: &str,
+        text: &dyn Fn(usize) -> String,
+        is_tree: bool,
+    ) {
+        for index in 0..args.len().clamp(1, 8) {
+            if index > 0 && args.get(index).is_some_and(|arg| is_option(arg)) {
+                continue;
+            }
+            let words = args.get(index).and_then(|arg| list(arg, whole));
+            for path in words.unwrap_or_else(|| vec![text(index)]) {
+                self.code_path(scope, Verb::Deletes, &path, is_tree);
             }
         }
     }
