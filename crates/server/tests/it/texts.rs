@@ -81,16 +81,16 @@ fn the_results_of_tasks_pass_the_hooks_of_the_tool_that_they_belong_to() {
 fn what_a_server_asks_of_the_clients_model_is_a_model_call() {
     run(async {
         let rig = rig(
-            "  - { name: no-files, on: pre_model, match: { payload.messages: \"*passwd*\" }, deny: \"no files\" }\n  - { name: mask, on: [pre_model, post_model], redact: { find: [secrets] } }",
+            "  - { name: small-models, on: pre_model, match: { model: \"big-*\" }, deny: \"small models only\" }\n  - { name: mask, on: [pre_model, post_model], redact: { find: [secrets] } }",
         );
-        let ask = |id: u8, text: &str| {
+        let ask = |id: u8, text: &str, model: &str| {
             format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{"messages":[{{"role":"user","content":{{"type":"text","text":"{text}"}}}}],"maxTokens":10}}}}"#
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{"messages":[{{"role":"user","content":{{"type":"text","text":"{text}"}}}}],"maxTokens":10,"modelPreferences":{{"hints":[{{"name":"{model}"}}]}}}}}}"#
             )
         };
-        let refused = answered(rig.from_server(&ask(1, "/etc/passwd")).await);
-        assert_eq!(at(&refused, "error.data.hook").as_str(), Some("no-files"));
-        let sent = passed(rig.from_server(&ask(2, SECRET)).await);
+        let refused = answered(rig.from_server(&ask(1, "hello", "big-one")).await);
+        assert_eq!(at(&refused, "error.data.hook").as_str(), Some("small-models"));
+        let sent = passed(rig.from_server(&ask(2, SECRET, "small")).await);
         assert!(!sent.text().contains(SECRET));
         assert_eq!(at(&sent, "params.maxTokens").as_i64(), Some(10));
         let reply = format!(
