@@ -11,9 +11,9 @@ const ASK: &str = "  - { name: sure, on: pre_tool, match: { tool: send }, ask: \
 async fn with_forms(hooks: &str) -> Rig {
     let rig = rig(hooks);
     let open = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"desk","version":"1"}}}"#;
-    assert_eq!(rig.from_client(open).await, Fate::Pass(open.to_owned()));
+    assert_eq!(rig.client_says(open).await, Fate::Pass(open.to_owned()));
     let opened = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}"#;
-    assert_eq!(rig.from_server(opened).await, Fate::Pass(opened.to_owned()));
+    assert_eq!(rig.server_says(opened).await, Fate::Pass(opened.to_owned()));
     rig
 }
 
@@ -87,7 +87,7 @@ fn a_cancelled_call_takes_its_question_back() {
             let _ = rig.client.next(0).await;
             let text =
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-            assert_eq!(rig.from_client(text).await, Fate::Drop);
+            assert_eq!(rig.client_says(text).await, Fate::Drop);
         };
         let (fate, ()) = tokio::join!(rig.call("1", "send", "{}"), cancel);
         assert_eq!(fate, Fate::Drop);
@@ -97,6 +97,6 @@ fn a_cancelled_call_takes_its_question_back() {
         let yes = format!(
             r#"{{"jsonrpc":"2.0","id":{question},"result":{{"action":"accept","content":{{"approve":true}}}}}}"#
         );
-        assert_eq!(rig.from_client(&yes).await, Fate::Drop);
+        assert_eq!(rig.client_says(&yes).await, Fate::Drop);
     });
 }

@@ -22,7 +22,7 @@ fn a_refused_call_is_a_failed_result_and_the_server_hears_nothing_of_it() {
         assert_eq!((outcome.kind, outcome.executed), (RecordKind::Outcome, Some(false)));
         // A modern client is told that the result is whole.
         let modern = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write_x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        let answer = answered(rig.from_client(modern).await);
+        let answer = answered(rig.client_says(modern).await);
         assert_eq!(at(&answer, "result.resultType").as_str(), Some("complete"));
     });
 }
@@ -38,14 +38,14 @@ fn another_method_that_is_refused_is_answered_by_an_error() {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
             )
         };
-        let answer = answered(rig.from_client(&read("file:///a/.env")).await);
+        let answer = answered(rig.client_says(&read("file:///a/.env")).await);
         assert_eq!(at(&answer, "error.code").as_i64(), Some(403));
         assert_eq!(at(&answer, "error.data.hook").as_str(), Some("no-env"));
-        assert!(matches!(rig.from_client(&read("file:///a/b")).await, Fate::Pass(_)));
+        assert!(matches!(rig.client_says(&read("file:///a/b")).await, Fate::Pass(_)));
         let prompt = r#"{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"p"}}"#;
-        assert!(matches!(rig.from_client(prompt).await, Fate::Pass(_)));
+        assert!(matches!(rig.client_says(prompt).await, Fate::Pass(_)));
         let again = prompt.replace("\"id\":2", "\"id\":3");
-        assert_eq!(at(&answered(rig.from_client(&again).await), "error.code").as_i64(), Some(429));
+        assert_eq!(at(&answered(rig.client_says(&again).await), "error.code").as_i64(), Some(429));
     });
 }
 
@@ -56,7 +56,7 @@ fn only_the_arguments_that_a_hook_changed_are_written_anew() {
             "  - { name: clamp, on: pre_tool, match: { tool: ls }, rewrite: { max: { max: 10 } } }",
         );
         let asked = r#"{ "jsonrpc":"2.0", "id":1,"method":"tools/call","params":{"name":"ls", "arguments" : {"deep": 1.0, "max":99 },"_meta":{"progressToken":5}} }"#;
-        assert_eq!(rig.from_client(asked).await, Fate::Pass(asked.replace("99", "10")));
+        assert_eq!(rig.client_says(asked).await, Fate::Pass(asked.replace("99", "10")));
     });
 }
 
@@ -87,7 +87,7 @@ fn secrets_are_masked_in_every_text_of_a_result() {
         {
             let _ = rig.call(&at.to_string(), "t", "{}").await;
             let answer = format!(r#"{{"jsonrpc":"2.0","id":{at},"result":{result}}}"#);
-            let given = passed(rig.from_server(&answer).await);
+            let given = passed(rig.server_says(&answer).await);
             assert!(!given.text().contains(secret), "{}", given.text());
             assert_eq!(given.get("result").unwrap().get("isError"), json(result).get("isError"));
         }
@@ -95,7 +95,7 @@ fn secrets_are_masked_in_every_text_of_a_result() {
         let error = format!(
             r#"{{"jsonrpc":"2.0","id":9,"error":{{"code":-32000,"message":"no: {secret}","data":{{"d":"{secret}"}}}}}}"#
         );
-        let given = passed(rig.from_server(&error).await);
+        let given = passed(rig.server_says(&error).await);
         assert!(!given.text().contains(secret), "{}", given.text());
         assert_eq!(at(&given, "error.code").as_i64(), Some(-32000));
         assert!(!rig.records().iter().any(|record| format!("{record:?}").contains(secret)));
@@ -112,7 +112,7 @@ fn a_structured_result_that_a_mask_makes_invalid_is_a_failed_one() {
             let _ = rig.call("1", "t", "{}").await;
             let result = format!(r#"{{"content":[],"structuredContent":{{"to":"{to}"}}}}"#);
             let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-            let given = passed(rig.from_server(&answer).await);
+            let given = passed(rig.server_says(&answer).await);
             assert_eq!(at(&given, "result.isError").as_bool(), failed, "{}", given.text());
         }
     });
@@ -125,7 +125,7 @@ fn a_withheld_result_is_replaced_as_a_whole() {
             "  - { name: no-dumps, on: post_tool, match: { tool: dump }, deny: \"stays here\" }",
         );
         let _ = rig.call("1", "dump", "{}").await;
-        let given = passed(rig.from_server(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"everything"}]}}"#).await);
+        let given = passed(rig.server_says(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"everything"}]}}"#).await);
         assert!(!given.text().contains("everything"));
         assert_eq!(at(&given, "result.isError").as_bool(), Some(true));
     });
@@ -140,7 +140,7 @@ fn an_id_under_way_is_not_taken_twice() {
         assert_eq!(at(&answer, "error.code").as_i64(), Some(-32600));
         let wrong = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":1}}"#;
         assert_eq!(
-            at(&answered(rig.from_client(wrong).await), "error.code").as_i64(),
+            at(&answered(rig.client_says(wrong).await), "error.code").as_i64(),
             Some(-32602)
         );
     });
@@ -151,7 +151,7 @@ fn a_server_that_ends_leaves_nobody_waiting_and_no_call_without_an_outcome() {
     run(async {
         let rig = rig("  - { name: a, on: pre_tool, match: { tool: x }, deny: \"no\" }");
         let _ = rig.call("1", "t", "{}").await;
-        let _ = rig.from_client(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
+        let _ = rig.client_says(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
         let answers = rig.talk.server_is_gone("it ended");
         assert_eq!(answers.len(), 2);
         assert!(answers.iter().all(|text| at(&json(text), "error.code").as_i64() == Some(-32603)));
@@ -172,11 +172,11 @@ fn a_cancelled_call_goes_on_as_a_cancelled_one() {
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
             )
         };
-        assert_eq!(rig.from_client(&cancel("1")).await, Fate::Drop);
-        let _ = rig.from_client(&call("1", "t", "{}")).await;
-        assert_eq!(rig.from_client(&cancel("1")).await, Fate::Pass(cancel("1")));
+        assert_eq!(rig.client_says(&cancel("1")).await, Fate::Drop);
+        let _ = rig.client_says(&call("1", "t", "{}")).await;
+        assert_eq!(rig.client_says(&cancel("1")).await, Fate::Pass(cancel("1")));
         // A late answer is still looked at, and passed.
         let late = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
-        assert_eq!(rig.from_server(late).await, Fate::Pass(late.to_owned()));
+        assert_eq!(rig.server_says(late).await, Fate::Pass(late.to_owned()));
     });
 }

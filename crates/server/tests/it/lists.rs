@@ -49,9 +49,9 @@ fn a_list_made_for_one_client_says_so() {
             "  - { name: hidden, on: pre_tool, match: { tool: \"admin_*\" }, deny: { hide: true } }",
         );
         let asked = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        let _ = rig.from_client(asked).await;
+        let _ = rig.client_says(asked).await;
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"admin_x"}],"ttlMs":60000,"cacheScope":"public"}}"#;
-        let list = passed(rig.from_server(answer).await);
+        let list = passed(rig.server_says(answer).await);
         assert_eq!(at(&list, "result.cacheScope").as_str(), Some("private"));
         assert_eq!(at(&list, "result.ttlMs").as_i64(), Some(0));
     });

@@ -25,10 +25,10 @@ fn what_no_hook_changes_goes_on_byte_for_byte() {
     run(async {
         let rig = rig("  - { name: mask, on: after_tool, redact: { find: [secrets] } }");
         for text in FROM_SERVER {
-            assert_eq!(rig.from_server(text).await, Fate::Pass((*text).to_owned()));
+            assert_eq!(rig.server_says(text).await, Fate::Pass((*text).to_owned()));
         }
         for text in FROM_CLIENT {
-            assert_eq!(rig.from_client(text).await, Fate::Pass((*text).to_owned()));
+            assert_eq!(rig.client_says(text).await, Fate::Pass((*text).to_owned()));
         }
         for (id, result) in [
             (
@@ -41,7 +41,7 @@ fn what_no_hook_changes_goes_on_byte_for_byte() {
             ("4", "{}"),
         ] {
             let text = format!(r#"{{"result": {result}, "jsonrpc":"2.0","id":{id}}}"#);
-            assert_eq!(rig.from_server(&text).await, Fate::Pass(text));
+            assert_eq!(rig.server_says(&text).await, Fate::Pass(text));
         }
     });
 }
@@ -51,14 +51,14 @@ fn an_answer_that_nobody_asked_for_is_dropped() {
     run(async {
         let rig = rig("  - { name: a, on: pre_tool, match: { tool: x }, deny: \"no\" }");
         let answer = r#"{"jsonrpc":"2.0","id":9,"result":{"content":[]}}"#;
-        assert_eq!(rig.from_server(answer).await, Fate::Drop);
-        assert_eq!(rig.from_client(answer).await, Fate::Drop);
+        assert_eq!(rig.server_says(answer).await, Fate::Drop);
+        assert_eq!(rig.client_says(answer).await, Fate::Drop);
         assert_eq!(rig.lines.lock().unwrap().len(), 2);
         // Once it was asked for it is passed, and once only.
-        let _ = rig.from_client(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#).await;
+        let _ = rig.client_says(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#).await;
         let pong = r#"{"jsonrpc":"2.0","id":9,"result":{}}"#;
-        assert_eq!(rig.from_server(pong).await, Fate::Pass(pong.to_owned()));
-        assert_eq!(rig.from_server(pong).await, Fate::Drop);
+        assert_eq!(rig.server_says(pong).await, Fate::Pass(pong.to_owned()));
+        assert_eq!(rig.server_says(pong).await, Fate::Drop);
     });
 }
 
@@ -78,7 +78,7 @@ fn ten_thousand_ids_under_way_do_not_meet() {
         for id in (0..10_000).rev() {
             let answer =
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"n":{id}}}}}"#);
-            assert_eq!(rig.from_server(&answer).await, Fate::Pass(answer));
+            assert_eq!(rig.server_says(&answer).await, Fate::Pass(answer));
         }
         assert_eq!(rig.talk.in_flight(), 1);
     });

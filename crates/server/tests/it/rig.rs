@@ -73,25 +73,25 @@ pub(crate) fn rig(hooks: &str) -> Rig {
 }
 
 impl Rig {
-    pub(crate) async fn from_client(&self, text: &str) -> Fate {
+    pub(crate) async fn client_says(&self, text: &str) -> Fate {
         let way: Arc<dyn Outlet> = Arc::<Told>::clone(&self.client);
         self.talk.from_client(Frame::read(text).unwrap(), &way).await
     }
 
-    pub(crate) async fn from_server(&self, text: &str) -> Fate {
+    pub(crate) async fn server_says(&self, text: &str) -> Fate {
         Arc::clone(&self.talk).from_server(Frame::read(text).unwrap()).await
     }
 
     /// A call of a tool goes to the server; what the server is sent.
     pub(crate) async fn call(&self, id: &str, tool: &str, arguments: &str) -> Fate {
-        self.from_client(&call(id, tool, arguments)).await
+        self.client_says(&call(id, tool, arguments)).await
     }
 
     /// A request, and the server's result of it; what the client is given.
     pub(crate) async fn exchange(&self, method: &str, params: &str, result: &str) -> Fate {
         let asked = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
-        assert_eq!(self.from_client(&asked).await, Fate::Pass(asked));
-        self.from_server(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#)).await
+        assert_eq!(self.client_says(&asked).await, Fate::Pass(asked));
+        self.server_says(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#)).await
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {

@@ -17,7 +17,7 @@ fn secrets_are_masked_in_every_text_beside_calls() {
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":1,"message":"{SECRET}"}}}}"#
             ),
         ] {
-            assert!(!passed(rig.from_server(&text).await).text().contains(SECRET));
+            assert!(!passed(rig.server_says(&text).await).text().contains(SECRET));
         }
         for (method, result) in [
             (
@@ -53,7 +53,7 @@ fn texts_beside_calls_count_as_no_calls() {
         );
         let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
         for _ in 0..20 {
-            assert_eq!(rig.from_server(log).await, Fate::Pass(log.to_owned()));
+            assert_eq!(rig.server_says(log).await, Fate::Pass(log.to_owned()));
         }
         assert!(matches!(rig.call("1", "t", "{}").await, Fate::Pass(_)));
     });
@@ -68,7 +68,7 @@ fn the_results_of_tasks_pass_the_hooks_of_the_tool_that_they_belong_to() {
         let _ = rig.call("1", "long", "{}").await;
         let made =
             r#"{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k1","status":"working"}}}"#;
-        assert_eq!(rig.from_server(made).await, Fate::Pass(made.to_owned()));
+        assert_eq!(rig.server_says(made).await, Fate::Pass(made.to_owned()));
         let result = format!(r#"{{"content":[{{"type":"text","text":"{SECRET}"}}]}}"#);
         let given = passed(rig.exchange("tasks/result", r#"{"taskId":"k1"}"#, &result).await);
         assert!(!given.text().contains(SECRET));
@@ -88,19 +88,19 @@ fn what_a_server_asks_of_the_clients_model_is_a_model_call() {
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{"messages":[{{"role":"user","content":{{"type":"text","text":"{text}"}}}}],"maxTokens":10,"modelPreferences":{{"hints":[{{"name":"{model}"}}]}}}}}}"#
             )
         };
-        let refused = answered(rig.from_server(&ask(1, "hello", "big-one")).await);
+        let refused = answered(rig.server_says(&ask(1, "hello", "big-one")).await);
         assert_eq!(at(&refused, "error.data.hook").as_str(), Some("small-models"));
-        let sent = passed(rig.from_server(&ask(2, SECRET, "small")).await);
+        let sent = passed(rig.server_says(&ask(2, SECRET, "small")).await);
         assert!(!sent.text().contains(SECRET));
         assert_eq!(at(&sent, "params.maxTokens").as_i64(), Some(10));
         let reply = format!(
             r#"{{"jsonrpc":"2.0","id":2,"result":{{"role":"assistant","model":"m","content":{{"type":"text","text":"{SECRET}"}}}}}}"#
         );
-        let given = passed(rig.from_client(&reply).await);
+        let given = passed(rig.client_says(&reply).await);
         assert!(!given.text().contains(SECRET));
         assert_eq!(at(&given, "result.role").as_str(), Some("assistant"));
         // Both ids are free again.
-        assert_eq!(rig.from_client(&reply).await, Fate::Drop);
+        assert_eq!(rig.client_says(&reply).await, Fate::Drop);
     });
 }
 
@@ -115,12 +115,12 @@ fn what_a_server_asks_of_a_person_is_a_call() {
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"message":"{text}"}}}}"#
             )
         };
-        let refused = answered(rig.from_server(&ask(1, "your password?")).await);
+        let refused = answered(rig.server_says(&ask(1, "your password?")).await);
         assert_eq!(at(&refused, "error.code").as_i64(), Some(403));
         let passes = ask(2, "your name?");
-        assert_eq!(rig.from_server(&passes).await, Fate::Pass(passes));
+        assert_eq!(rig.server_says(&passes).await, Fate::Pass(passes));
         let answer =
             r#"{"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"name":"x"}}}"#;
-        assert_eq!(rig.from_client(answer).await, Fate::Pass(answer.to_owned()));
+        assert_eq!(rig.client_says(answer).await, Fate::Pass(answer.to_owned()));
     });
 }
