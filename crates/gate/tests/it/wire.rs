@@ -242,11 +242,12 @@ fn a_later_version_is_refused_and_no_version_is_this_one() {
 }
 
 #[test]
-fn hostile_text_in_an_error_is_escaped_and_cut() {
-    let message = refused(r#"{"kind":"\u001b[2J\u202eabc"}"#);
-    assert!(message.contains("\\u{1b}[2J\\u{202e}abc"), "{message}");
-    let long = refused(&format!(r#"{{"kind":"{}"}}"#, "x".repeat(1000)));
-    assert!(long.contains("(940 more characters)"), "{long}");
+fn what_stands_in_a_field_is_in_no_error() {
+    for (kind, found) in [("\\u001b[2J\\u202eabc", "10 bytes"), (&*"x".repeat(1000), "1000 bytes")]
+    {
+        let message = refused(&format!(r#"{{"kind":"{kind}"}}"#));
+        assert!(message.ends_with(&format!("found a text of {found}")), "{message}");
+    }
 }
 
 #[test]
