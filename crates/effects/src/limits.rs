@@ -14,7 +14,7 @@ pub const STEPS_MAX: u32 = 20_000;
 /// Most bytes parsed for one call, counting nested texts, functions and scripts.
 pub const PARSED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most bytes that words may expand to in one call.
-pub const EXPANDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const EXPANDED_BYTES_MAX: usize = 1024 * 1024;
 /// Most effects kept; further ones are counted in one `unknown`.
 pub const EFFECTS_MAX: usize = 4_096;
 /// Most values that one variable may have at the same time.

@@ -55,6 +55,9 @@ impl Run<'_> {
             Some(text) if command => {
                 let args = rest.get(1..).unwrap_or_default().to_vec();
                 inner.args = Some(Rc::new(args));
+                if let Some(zero) = rest.first() {
+                    inner.set("0", Var::Scalar(vec![zero.clone()]));
+                }
                 self.run_text(&mut inner, text, running.stdin)
             }
             Some(file) if !from_input => {

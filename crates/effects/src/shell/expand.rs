@@ -4,7 +4,7 @@
 //! deletion of something that ends in `/cache`. Refused: losing a part of a word because another part
 //! is not known.
 
-use crate::limits::{CHOICES_MAX, FLOW_BYTES_MAX, VALUES_MAX, WORDS_MAX};
+use crate::limits::{BRACE_WORDS_MAX, CHOICES_MAX, FLOW_BYTES_MAX, VALUES_MAX, WORDS_MAX};
 use crate::mark;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var, is_secret_name};
@@ -93,6 +93,11 @@ impl Run<'_> {
         }
         let mut texts = vec![field.text];
         if field.braces {
+            let bytes = texts.first().map_or(0, String::len) * BRACE_WORDS_MAX / 8;
+            if !self.expand(bytes) {
+                out.push(mark::VOID.to_string());
+                return;
+            }
             texts = braces(&texts.swap_remove(0));
         }
         for text in texts {
@@ -144,6 +149,9 @@ impl Run<'_> {
             Part::Variable { name, op, quoted } => {
                 field.quoted |= *quoted && !matches!(*name, "@");
                 let values = self.variable(scope, name, op);
+                // Before it is copied: a text that doubles itself must not be built to be refused.
+                let bytes = values.iter().map(String::len).sum();
+                let values = if self.expand(bytes) { values } else { vec![mark::VOID.to_string()] };
                 put(scope, &values, *quoted, field);
             }
             Part::Command { script, quoted } => {
@@ -276,8 +284,12 @@ impl Run<'_> {
                 }
                 _ => known.unwrap_or_else(|| vec![self.void(name)]),
             },
+            Op::Indirect => vec![self.indirect(scope, known)],
             Op::Other(parts) => {
                 self.text(scope, parts);
+                if known.iter().flatten().any(|value| value.contains(mark::SECRET)) {
+                    return vec![mark::SECRET.to_string()];
+                }
                 vec![self.void(name)]
             }
             Op::CutFront(..)
@@ -287,9 +299,23 @@ impl Run<'_> {
             | Op::Upper(_)
             | Op::Lower(_) => {
                 let value = single(&known).unwrap_or_else(|| self.void(name));
-                vec![self.changed(scope, value, op)]
+                // A part of a secret, or a secret in another form, is as good as the whole.
+                let secret = value.contains(mark::SECRET);
+                let changed = self.changed(scope, value, op);
+                vec![if secret { mark::SECRET.to_string() } else { changed }]
             }
         }
+    }
+
+    /// `${!x}`: what the variable named by the value holds; only followed as far as secrets go.
+    fn indirect(&mut self, scope: &Scope, names: Option<Vec<String>>) -> String {
+        for name in names.into_iter().flatten() {
+            let values = self.lookup(scope, &name).unwrap_or_else(|| vec![self.void(&name)]);
+            if values.iter().any(|value| value.contains(mark::SECRET)) {
+                return mark::SECRET.to_string();
+            }
+        }
+        mark::VOID.to_string()
     }
 
     fn changed(&mut self, scope: &mut Scope, value: String, op: &Op<'_>) -> String {
@@ -305,6 +331,9 @@ impl Run<'_> {
             Op::Replace(pattern, with, all) => {
                 let pattern = self.text(scope, pattern);
                 let with = self.text(scope, with);
+                if with.contains(mark::SECRET) {
+                    return mark::SECRET.to_string();
+                }
                 if mark::has_mark(&value) || mark::has_mark(&pattern) || pattern.is_empty() {
                     return weaker(&value, &with);
                 }
@@ -332,6 +361,7 @@ impl Run<'_> {
             | Op::Required
             | Op::All
             | Op::Element(_)
+            | Op::Indirect
             | Op::Other(_) => value,
         }
     }

@@ -100,7 +100,9 @@ pub(crate) fn general(values: &[String]) -> String {
             && !value.contains([' ', '\n'])
             && !mark::has_void(value)
     };
-    if values.iter().all(plain) {
+    if values.iter().any(|value| value.contains(mark::SECRET)) {
+        mark::SECRET.to_string()
+    } else if values.iter().all(plain) {
         mark::WORD.to_string()
     } else if values.iter().all(below) {
         mark::BELOW.to_string()

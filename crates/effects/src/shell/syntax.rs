@@ -181,7 +181,9 @@ pub(crate) enum Op<'a> {
     All,
     /// `${x[n]}`, with the number if it is written as one.
     Element(Option<usize>),
-    /// `${!x}` and everything else: the value is not known; inner expansions still happen.
+    /// `${!x}`, whatever is done to it.
+    Indirect,
+    /// Everything else: the value is not known; inner expansions still happen.
     Other(Vec<Part<'a>>),
 }
 

@@ -339,6 +339,9 @@ impl<'a> Parser<'a> {
             }
             _ => Op::Other(self.operand(0, b'}')?),
         };
+        if indirect && matches!(subscript, Op::None) {
+            return Ok(Op::Indirect);
+        }
         if indirect || matches!(subscript, Op::Other(_)) {
             return Ok(Op::Other(Vec::new()));
         }

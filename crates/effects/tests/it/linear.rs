@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_effects::shell_effects;
+use tollgate_effects::{Verb, shell_effects};
 
 use crate::place::context;
 
@@ -82,5 +82,20 @@ fn no_text_within_the_cap_takes_long() {
         let started = Instant::now();
         shell_effects(&text, &context());
         assert!(started.elapsed() < Duration::from_secs(8), "{shape:?}: {:?}", started.elapsed());
+    }
+}
+
+/// A text that doubles itself: what one call may expand to is bounded in all, not a word at a time.
+#[test]
+fn values_that_double_do_not_multiply_the_work() {
+    for doublings in [30, 60, 2_000] {
+        for end in ["rm $a", "rm {$a,$a}", "for i in $a; do rm $i; done"] {
+            let text = format!("a=x;{}{end}", "a=$a$a;".repeat(doublings));
+            let started = Instant::now();
+            let effects = shell_effects(&text, &context());
+            let took = started.elapsed();
+            assert!(took < Duration::from_millis(1_500), "{doublings} and {end}: {took:?}");
+            assert!(effects.iter().any(|e| e.verb == Verb::Deletes), "{doublings} and {end}");
+        }
     }
 }
