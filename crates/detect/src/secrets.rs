@@ -194,7 +194,8 @@ pub(crate) fn private_key(bytes: &[u8], hit: usize) -> Option<PemBlock> {
                     break;
                 };
                 let closing = end + word + dashes;
-                end = run_end(bytes, closing, ByteSet::of("-"));
+                // The dashes of a second block may follow at once: they are its own.
+                end = run_end(bytes, closing, ByteSet::of("-")).min(closing + 5);
                 state = PemEnd::Closed;
                 break;
             }

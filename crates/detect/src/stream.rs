@@ -10,6 +10,7 @@ use crate::ascii::floor_char;
 use crate::config::Context;
 use crate::finding::Finding;
 use crate::fold::Folded;
+use crate::hit::RANK_BLOCK;
 use crate::limits::{HISTORY_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::NameModelError;
 use crate::redact::{Redactor, UNSCANNED};
@@ -172,12 +173,7 @@ impl StreamRedactor {
         self.seen = (text.len() - start).saturating_sub(1).max(seen);
         let released = ends.last().map_or(0, |end| {
             let window = folded.text().get(..*end).unwrap_or("");
-            match self.open_block(window) {
-                None => *end,
-                Some(block) => {
-                    ends.iter().copied().take_while(|end| *end <= block).last().unwrap_or(0)
-                }
-            }
+            self.before_open_block(window, &ends, *end)
         });
         if released > 0 {
             let original = folded.place(released, true);
@@ -193,16 +189,27 @@ impl StreamRedactor {
         }
     }
 
-    /// Where a key block begins in the window that more text could still change.
-    fn open_block(&self, window: &str) -> Option<usize> {
+    /// The last end of a unit in the window before which no key block can change: none is open there, and
+    /// none is cut in two, as when a second one begins on the line on which the first one ends.
+    fn before_open_block(&self, window: &str, ends: &[usize], all: usize) -> usize {
         if memchr::memmem::find(window.as_bytes(), b"-- BEGIN").is_none()
             && memchr::memmem::find(window.as_bytes(), b"--BEGIN").is_none()
         {
-            return None;
+            return all;
         }
         let text = format!("{}{window}", self.history);
-        let raw = scan(self.redactor.detector(), &text, self.history.len(), "", 0);
-        raw.open.map(|open| open.saturating_sub(self.history.len()))
+        let origin = self.history.len();
+        let raw = scan(self.redactor.detector(), &text, origin, "", 0);
+        let Some(open) = raw.open else { return all };
+        let mut limit = open.saturating_sub(origin);
+        loop {
+            let end = ends.iter().copied().take_while(|end| *end <= limit).last().unwrap_or(0);
+            let cut = raw.hits.iter().find(|hit| {
+                hit.rank == RANK_BLOCK && hit.start < end + origin && end + origin < hit.end
+            });
+            let Some(block) = cut else { return end };
+            limit = block.start.saturating_sub(origin);
+        }
     }
 
     /// Looks at the bytes and lets them go.

@@ -82,20 +82,51 @@ fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
     }
 }
 
-/// The last gap before the cap, or else the last character boundary.
+/// The best gap before the cap, the last of its kind, or else the last character boundary: no datum
+/// that is shorter than the look-back is cut while a better gap stands near.
 fn forced_end(unit: &[u8]) -> usize {
     let low = UNIT_BYTES_MAX - GAP_LOOKBACK_BYTES;
-    let gap = cut(unit, low, UNIT_BYTES_MAX)
-        .iter()
-        .rposition(|byte| byte.is_ascii() && !BASE64.has(*byte));
-    if let Some(gap) = gap {
-        return low + gap + 1;
+    let best = (low + 1..=UNIT_BYTES_MAX).max_by_key(|end| (gap(unit, *end), *end));
+    if let Some(end) = best.filter(|end| gap(unit, *end) > Gap::None) {
+        return end;
     }
     let mut end = UNIT_BYTES_MAX;
     while end > low && (at(unit, end) & 0xC0) == 0x80 {
         end -= 1;
     }
     end
+}
+
+/// How likely it is that no datum goes on over a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    None,
+    /// A sign that addresses, numbers and tokens may hold.
+    Sign,
+    /// A sign that separates data, or the middle of text without blanks.
+    Separator,
+    /// A blank, which numbers in groups may hold.
+    Blank,
+    /// A blank between words.
+    Words,
+}
+
+fn gap(unit: &[u8], end: usize) -> Gap {
+    let (last, next) = (before(unit, end), at(unit, end));
+    if last >= 0x80 {
+        let between = next >= 0xC0;
+        return if between { Gap::Separator } else { Gap::None };
+    }
+    match last {
+        b' ' | b'\t' | b'\r' => {
+            let previous = before(unit, end - 1);
+            let word = previous.is_ascii_alphabetic() || matches!(previous, b',' | b';' | b'.');
+            if word && next.is_ascii_alphabetic() { Gap::Words } else { Gap::Blank }
+        }
+        b',' | b';' | b'|' | b'&' | b'"' | b'<' | b'>' => Gap::Separator,
+        _ if BASE64.has(last) => Gap::None,
+        _ => Gap::Sign,
+    }
 }
 
 #[cfg(test)]

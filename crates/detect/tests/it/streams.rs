@@ -103,6 +103,36 @@ fn long_units_are_split_at_the_same_places() {
 }
 
 #[test]
+fn a_datum_at_the_cap_of_a_unit_is_found_whole() {
+    let redactor = redactor();
+    let words = "the quick brown fox, ".repeat(800);
+    for datum in ["zhang.wei@qq.com", "+86 138 1234 5678", "4111 1111 1111 1111"] {
+        for lead in UNIT_BYTES_MAX - 24..UNIT_BYTES_MAX + 3 {
+            let text = format!("{} {datum} {}", &words[..lead], "more text ".repeat(30));
+            let masked = whole(&redactor, &text);
+            assert!(!masked.contains(datum) && masked.len() < text.len(), "{datum} at {lead}");
+            let found = redactor.detector().scan(&text);
+            assert_eq!(&text[found[0].range()], datum, "{lead}");
+            assert_eq!(pieces(&redactor, &[text.as_bytes()]), masked, "{datum} at {lead}");
+        }
+    }
+}
+
+#[test]
+fn two_key_blocks_on_one_line_are_masked_wherever_the_text_is_split() {
+    let redactor = redactor();
+    for between in ["", " ", " and "] {
+        let text = format!("x\n{}{between}{}\ny\n", pem().trim_end(), pem().trim_end());
+        let expected = whole(&redactor, &text);
+        assert!(!expected.contains("-----END"), "{expected}");
+        for split in 0..text.len() {
+            let (head, tail) = text.as_bytes().split_at(split);
+            assert_eq!(pieces(&redactor, &[head, tail]), expected, "{between:?} at {split}");
+        }
+    }
+}
+
+#[test]
 fn what_is_held_back_is_bounded() {
     let redactor = redactor();
     let texts = [
