@@ -6,7 +6,7 @@
 //! torn end: what a later line vouches for cannot be missing because of a crash.
 //!
 //! A line that was erased is as long as the one that it stands for, and holds that one's hash behind
-//! `prev`: chain and tree go on with it ([`crate::erase`]).
+//! `prev`: chain and tree go on with it ([`mod@crate::erase`]).
 
 use crate::hash::HashValue;
 use std::io::Write as _;
