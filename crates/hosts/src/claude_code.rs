@@ -213,8 +213,7 @@ impl Host for ClaudeCode {
     fn read(&self, message: Json, event: Option<&str>) -> Result<Heard, Unreadable> {
         let Json::Object(message) = message else { return Err(Unreadable::NoObject) };
         let fields = Fields(&message);
-        let name = fields.text("hook_event_name").or(event).ok_or(Unreadable::NoEvent)?;
-        let event = FACTS.event(name).ok_or_else(|| Unreadable::UnknownEvent(name.to_owned()))?;
+        let event = fields.event(event, |name| FACTS.event(name))?;
         let who = who(&fields)?;
         let (payload, bounds) = payload(event.name, &fields)?;
         let is_silent = who.mode.as_deref().is_some_and(|mode| SILENT_MODES.contains(&mode));

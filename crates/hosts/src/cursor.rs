@@ -141,8 +141,7 @@ impl Host for Cursor {
     fn read(&self, message: Json, event: Option<&str>) -> Result<Heard, Unreadable> {
         let Json::Object(message) = message else { return Err(Unreadable::NoObject) };
         let fields = Fields(&message);
-        let name = fields.text("hook_event_name").or(event).ok_or(Unreadable::NoEvent)?;
-        let event = event_of(name).ok_or_else(|| Unreadable::UnknownEvent(name.to_owned()))?;
+        let event = fields.event(event, event_of)?;
         let session = fields.name("conversation_id").or_else(|| fields.name("session_id"));
         let session =
             session.ok_or(Unreadable::Field { field: "conversation_id", expected: "text" })?;

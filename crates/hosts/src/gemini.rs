@@ -168,8 +168,7 @@ impl Host for Gemini {
     fn read(&self, message: Json, event: Option<&str>) -> Result<Heard, Unreadable> {
         let Json::Object(message) = message else { return Err(Unreadable::NoObject) };
         let fields = Fields(&message);
-        let name = fields.text("hook_event_name").or(event).ok_or(Unreadable::NoEvent)?;
-        let event = FACTS.event(name).ok_or_else(|| Unreadable::UnknownEvent(name.to_owned()))?;
+        let event = fields.event(event, |name| FACTS.event(name))?;
         let who = who(&fields)?;
         let (payload, bounds) = payload(event.name, &fields)?;
         Ok(Heard { event, who, payload, bounds, can_ask: false, notice: None, message })

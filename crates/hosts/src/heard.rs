@@ -72,6 +72,17 @@ pub(crate) const REFUSE_ONLY: Bounds = Bounds { rewriting: Rewriting::Nothing, g
 pub(crate) struct Fields<'m>(pub(crate) &'m Object);
 
 impl<'m> Fields<'m> {
+    /// The event that a message is about, as it says itself or else as the hook was told when it was
+    /// started.
+    pub(crate) fn event(
+        &self,
+        told: Option<&str>,
+        find: impl Fn(&str) -> Option<&'static EventFacts>,
+    ) -> Result<&'static EventFacts, Unreadable> {
+        let name = self.text("hook_event_name").or(told).ok_or(Unreadable::NoEvent)?;
+        find(name).ok_or_else(|| Unreadable::UnknownEvent(name.to_owned()))
+    }
+
     pub(crate) fn text(&self, field: &str) -> Option<&'m str> {
         self.0.get(field).and_then(Json::as_str)
     }

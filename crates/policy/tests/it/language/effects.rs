@@ -149,11 +149,11 @@ fn a_folder_that_is_not_absolute_is_as_good_as_none_and_lets_nothing_past() {
     };
     for session in [
         "",
-        r#","workspace":"work","cwd":"work""#,
-        r#","cwd":"work""#,
-        r#","workspace":"work","cwd":"/repo/work""#,
+        r#","workspace":"inner","cwd":"inner""#,
+        r#","cwd":"inner""#,
+        r#","workspace":"inner","cwd":"/repo/inner""#,
     ] {
-        for path in ["test_x.py", "/repo/work/test_x.py"] {
+        for path in ["test_x.py", "/repo/inner/test_x.py"] {
             let write = format!(r#"{{"from":"a","to":"{path}"}}"#);
             assert_eq!(place(session, "copy", &write), "deny by h", "{session} {path}");
         }
