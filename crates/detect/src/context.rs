@@ -5,6 +5,7 @@
 //! them because the datum is ambiguous without it.
 
 use crate::ascii::{cut, find_folded, has_any_word};
+use crate::pii::phone;
 use crate::rules::Coded;
 
 /// How far to the left a word counts, in bytes.
@@ -45,32 +46,8 @@ const NUMBERISH: &[&str] = &[
     "时间戳",
     "流水",
 ];
-const PHONE: &[&str] = &[
-    "phone",
-    "mobile",
-    "tel",
-    "telephone",
-    "cell",
-    "call",
-    "fax",
-    "whatsapp",
-    "sms",
-    "contact",
-    "hotline",
-    "手机",
-    "电话",
-    "联系",
-    "号码",
-    "短信",
-    "telefon",
-    "telefono",
-    "teléfono",
-    "handy",
-    "téléphone",
-    "電話",
-    "携帯",
-    "전화",
-];
+/// Besides the words for telephone themselves.
+const PHONE: &[&str] = &["call", "sms", "contact", "hotline", "联系", "号码", "短信"];
 const CARD: &[&str] = &[
     "card",
     "credit",
@@ -189,7 +166,9 @@ pub(crate) fn score(
             || has_any_word(right, list)
             || !key.is_empty() && list.iter().any(in_key)
     };
-    let raise = if stands(words.raise) { RAISE } else { 0.0 };
+    let phone = matches!(coded, Coded::PhoneCn | Coded::PhoneInternational | Coded::PhoneNational)
+        && stands(phone::CUES);
+    let raise = if phone || stands(words.raise) { RAISE } else { 0.0 };
     // What speaks for the datum outweighs what speaks against it.
     let lower = if raise == 0.0 && stands(words.lower) { LOWER } else { 0.0 };
     (base + raise - lower).clamp(0.0, 0.99)

@@ -42,7 +42,7 @@ pub(crate) enum Cue {
     Marked,
     Birth,
     Address,
-    Percent,
+    Encoded,
     Custom(usize),
     NameCued,
     NameListed,
@@ -376,8 +376,8 @@ fn cues(
             words.iter().for_each(|word| add(word, *exact, *cue));
         }
     }
-    for word in ["%40", "%3D", "%3d", "%3A", "%3a", "%22", "%2F", "%2f"] {
-        add(word, true, Cue::Percent);
+    for word in ["base64", "b64", "atob"] {
+        add(word, false, Cue::Encoded);
     }
     for (custom, compiled) in written.iter().zip(customs) {
         if on(compiled.rule) {

@@ -34,6 +34,7 @@ mod context;
 mod decode;
 mod detector;
 mod digest;
+mod escape;
 mod finding;
 mod fold;
 mod hit;

@@ -21,7 +21,7 @@ pub const VALUE_BYTES_MAX: usize = 2048;
 /// Longest key name, in bytes.
 pub const NAME_BYTES_MAX: usize = 80;
 
-/// How many encodings (base64, hex, percent) are opened one inside the other. An encoded run is no
+/// How many encodings (base64, hex, escapes) are opened one inside the other. An encoded run is no
 /// longer than its unit, so the work is at most this many times the text.
 pub const DECODE_DEPTH_MAX: usize = 3;
 

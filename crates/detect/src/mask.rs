@@ -100,6 +100,7 @@ impl Mask {
             Self::Plain => plain(kind, datum),
             Self::Shape => shape(kind, datum),
             Self::Hash(key) => {
+                let datum = canonical(kind, datum);
                 let digest = hmac_sha256(&key.0, &[kind.name().as_bytes(), datum.as_bytes()]);
                 let short = hex(digest.get(..8).unwrap_or(&[]));
                 format!("[{}:{short}]", kind.label())
@@ -111,6 +112,42 @@ impl Mask {
 
 fn label(kind: Kind) -> String {
     format!("[{}]", kind.label())
+}
+
+/// A datum as it is compared: two ways of writing one telephone number, address or account are one datum.
+fn canonical(kind: Kind, datum: &str) -> String {
+    let alphanumeric = || datum.chars().filter(char::is_ascii_alphanumeric);
+    match kind {
+        Kind::Phone => {
+            let digits: String =
+                datum.replace("(0)", "").chars().filter(char::is_ascii_digit).collect();
+            let national = digits.strip_prefix("00").unwrap_or(&digits);
+            match (national.len(), national.strip_prefix("86"), national.strip_prefix('1')) {
+                (13, Some(rest), _) | (11, _, Some(rest)) if !is_mobile_cn(national) => {
+                    rest.to_owned()
+                }
+                _ => national.to_owned(),
+            }
+        }
+        Kind::Card | Kind::Iban | Kind::NationalId | Kind::Passport | Kind::MacAddress => {
+            alphanumeric().map(|char| char.to_ascii_uppercase()).collect()
+        }
+        Kind::Email | Kind::IpAddress => datum.to_lowercase(),
+        Kind::Secret
+        | Kind::PrivateKey
+        | Kind::Password
+        | Kind::CryptoAddress
+        | Kind::BirthDate
+        | Kind::Address
+        | Kind::Person
+        | Kind::Organization
+        | Kind::Place
+        | Kind::Custom => datum.to_owned(),
+    }
+}
+
+fn is_mobile_cn(digits: &str) -> bool {
+    crate::pii::cn_mobile(digits.as_bytes())
 }
 
 /// How many characters of a datum may be shown in all.
@@ -236,6 +273,29 @@ mod tests {
             }
         }
         assert_eq!(keep_all.apply(Kind::PrivateKey, "-----BEGIN"), "[PRIVATE_KEY]");
+    }
+
+    #[test]
+    fn two_ways_of_writing_one_datum_have_one_hash() {
+        let mask = |kind, datum| Mask::Hash(HashKey::for_tenant(b"k", "t")).apply(kind, datum);
+        for (kind, ways) in [
+            (Kind::Email, ["Jane@X.com", "jane@x.com", "JANE@x.COM"]),
+            (Kind::Phone, ["13812345678", "+86 138 1234 5678", "0086-138-1234-5678"]),
+            (Kind::Phone, ["+1 (415) 555-2671", "415-555-2671", "14155552671"]),
+            (Kind::Card, ["4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111"]),
+            (
+                Kind::Iban,
+                [
+                    "DE89 3704 0044 0532 0130 00",
+                    "de89370400440532013000",
+                    "DE89-3704-0044-0532-0130-00",
+                ],
+            ),
+        ] {
+            let masks = ways.map(|way| mask(kind, way));
+            assert!(masks.iter().all(|one| *one == masks[0]), "{ways:?} {masks:?}");
+        }
+        assert_ne!(mask(Kind::Password, "Hunter"), mask(Kind::Password, "hunter"));
     }
 
     #[test]

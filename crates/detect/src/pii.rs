@@ -10,14 +10,14 @@ mod letters;
 mod mail;
 mod network;
 mod numbers;
-mod phone;
+pub(crate) mod phone;
 
 pub(crate) use dates::birth_date;
 pub(crate) use letters::postal_address;
 pub(crate) use mail::email;
 pub(crate) use phone::{cn_mobile, nanp};
 
-use crate::ascii::{ALNUM, at, before, cut, run_end};
+use crate::ascii::{ALNUM, ByteSet, at, before, cut, run_end, run_start};
 use crate::context;
 use crate::hit::Hit;
 use crate::rules::Coded;
@@ -58,6 +58,12 @@ pub(crate) fn number(bytes: &[u8], place: usize) -> (Option<Datum>, usize) {
     }
     if !here.is_ascii_alphanumeric() {
         return (None, next_start(bytes, place + 1));
+    }
+    if here == b'0'
+        && at(bytes, place + 1) == b'0'
+        && let Some(datum) = phone::exit_code(bytes, place).filter(|_| begins(bytes, place))
+    {
+        return (Some(datum), datum.end);
     }
     let run = cut(bytes, place, bytes.len());
     let mut digits = 0;
@@ -148,9 +154,22 @@ fn begins(bytes: &[u8], place: usize) -> bool {
         b'_' => false,
         b'.' => !second.is_ascii_digit(),
         b'-' => !second.is_ascii_alphanumeric(),
-        b':' => !second.is_ascii_hexdigit() || !at(bytes, place).is_ascii_hexdigit(),
+        b':' => !goes_on(bytes, place, second),
         _ => crate::ascii::opens_token(bytes, place),
     }
+}
+
+/// Whether the group at `place`, behind a colon, belongs to a chain of them (a MAC, an IPv6 address, a time of
+/// day): groups are short, and the one before begins no word.
+fn goes_on(bytes: &[u8], place: usize, second: u8) -> bool {
+    const GROUP_MAX: usize = 4;
+    if !second.is_ascii_hexdigit() || !at(bytes, place).is_ascii_hexdigit() {
+        return second == b':' && at(bytes, place).is_ascii_hexdigit();
+    }
+    let hex = ByteSet::EMPTY.with_range(b'0', b'9').with_range(b'a', b'f').with_range(b'A', b'F');
+    let start = run_start(bytes, place - 1, hex, GROUP_MAX + 1);
+    let short = place - 1 - start <= GROUP_MAX && run_end(bytes, place, hex) - place <= GROUP_MAX;
+    short && !before(bytes, start).is_ascii_alphanumeric()
 }
 
 /// Whether a number may end here.
@@ -159,6 +178,11 @@ pub(crate) fn ends(bytes: &[u8], place: usize) -> bool {
     let second = at(bytes, place + 1);
     match next {
         b'_' | b'@' => false,
+        // `4111111111111111.0`: a number that went through a spreadsheet.
+        b'.' if second == b'0' => {
+            let zeros = run_end(bytes, place + 1, ByteSet::of("0"));
+            !matches!(at(bytes, zeros), b'.' | b'-') && !at(bytes, zeros).is_ascii_alphanumeric()
+        }
         b'.' | b',' => !second.is_ascii_digit() || next == b',',
         b'-' => !second.is_ascii_alphanumeric(),
         _ => !next.is_ascii_alphanumeric(),

@@ -15,6 +15,9 @@ use crate::model::NameModelError;
 use crate::spot::{Spot, Spots, plain, structured};
 use crate::stream::{StreamFormat, StreamRedactor};
 
+/// No mask is longer, so longer strings need not be compared with masks, in bytes.
+const KEY_BYTES_MAX: usize = 128;
+
 /// What stands in place of a text that could not be looked at wholly.
 pub const UNSCANNED: &str = "[UNSCANNED]";
 
@@ -167,14 +170,20 @@ impl Redactor {
         }
         let mut out = Vec::new();
         let mut masks = Vec::new();
-        let mut keys = HashSet::new();
+        let mut keys = None;
         let mut place = 0;
         for spot in spots.list.iter().filter(|spot| spot.standing == Standing::Active) {
             let Some(kind) = self.detector.kind_of(&spot.hit) else { continue };
             if spot.start < place {
                 continue;
             }
-            let (written, mask) = self.written(spot, kind, &mut keys);
+            let mut mask = self.bare_mask(spot, kind);
+            if spot.in_key {
+                let taken = keys.get_or_insert_with(|| strings_of(text));
+                mask = free(mask, taken);
+            }
+            let number = (self.numbers == NumberMask::Zero).then_some("0");
+            let written = spot.place.write(&mask, number);
             out.extend_from_slice(text.get(place..spot.start).unwrap_or(&[]));
             out.extend_from_slice(written.as_bytes());
             place = spot.end;
@@ -189,24 +198,33 @@ impl Redactor {
         (Some(out), findings, masks, None)
     }
 
-    /// The mask as it is written at the spot, and as it reads.
-    fn written(&self, spot: &Spot, kind: Kind, keys: &mut HashSet<String>) -> (String, String) {
+    /// The mask of a spot, by its rule or its kind.
+    fn bare_mask(&self, spot: &Spot, kind: Kind) -> String {
         let rule = self.detector.rule_of(&spot.hit).filter(|_| !self.by_rule.is_empty());
         let own = rule.and_then(|id| self.by_rule.iter().find(|(known, _)| *known == id.as_str()));
-        let mut mask = match own {
+        match own {
             Some((_, mask)) => mask.apply(kind, &spot.datum),
             None => self.mask_of(kind, &spot.datum),
-        };
-        if spot.in_key {
-            // Two keys of one object must not become the same.
-            let bare = mask.clone();
-            let mut number = 2;
-            while !keys.insert(mask.clone()) {
-                mask = format!("{bare}#{number}");
-                number += 1;
-            }
         }
-        let number = (self.numbers == NumberMask::Zero).then_some("0");
-        (spot.place.write(&mask, number), mask)
     }
+}
+
+/// What stands between quotation marks in a text: a mask that stands there already may be a key.
+fn strings_of(text: &[u8]) -> HashSet<String> {
+    text.split(|byte| *byte == b'"')
+        .filter(|part| part.len() <= KEY_BYTES_MAX)
+        .filter_map(|part| std::str::from_utf8(part).ok())
+        .map(|part| part.trim_end_matches('\\').to_owned())
+        .collect()
+}
+
+/// The mask, numbered where it is taken: two keys of one object must not become the same.
+fn free(bare: String, taken: &mut HashSet<String>) -> String {
+    let mut mask = bare.clone();
+    let mut number = 2;
+    while !taken.insert(mask.clone()) {
+        mask = format!("{bare}#{number}");
+        number += 1;
+    }
+    mask
 }

@@ -3,12 +3,16 @@
 //! A scanner lives for one text (or one window of a stream). `origin` is where the text proper begins;
 //! what lies before it is history, which keys and context may stand in and data may not.
 
-use crate::ascii::{ALNUM, BASE64, ByteSet, at, cut, cut_str, run_end, run_start};
+use crate::ascii::{
+    ALNUM, BASE64, ByteSet, at, before, cut, cut_str, floor_char, run_end, run_start,
+};
 use crate::assign::{self, Assignment};
 use crate::census::{self, Trace};
 use crate::decode;
 use crate::detector::{Cue, Detector};
+use crate::escape;
 use crate::finding::Kind;
+use crate::fold::Folded;
 use crate::hit::{Hit, RANK_BLOCK};
 use crate::keys;
 use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN, UNIT_BYTES_MAX};
@@ -29,11 +33,15 @@ const VALUE_BYTES_LONG: usize = 128;
 const PASSPHRASE_SCORE: f32 = 0.55;
 /// How near the end of a window a key block must come to be called undecided, in bytes.
 const BLOCK_MARGIN_BYTES: usize = 256;
-/// Bytes of a percent-encoded stretch.
-const PERCENT: ByteSet = ByteSet::of("%-._~+=&?/:@,;!*")
-    .with_range(b'0', b'9')
-    .with_range(b'a', b'z')
-    .with_range(b'A', b'Z');
+/// Both base64 alphabets without padding.
+const ENCODED: ByteSet =
+    ByteSet::of("+/-_").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
+/// How much of the text before an escaped run is context for what the run says, in bytes.
+const ESCAPED_CONTEXT_BYTES: usize = 64;
+/// Shortest run of base64 that is opened when its padding or a word beside it speaks of it, in bytes.
+const ENCODED_BYTES_MIN: usize = 16;
+/// How far from a word for base64 a run may stand, in bytes.
+const ENCODED_REACH_BYTES: usize = 64;
 
 /// What a scan brings.
 #[derive(Debug, Default)]
@@ -56,7 +64,7 @@ pub(crate) struct Scanner<'a> {
     long: bool,
     units: Units<'a>,
     raw: Raw,
-    percent_read: usize,
+    escaped: bool,
     /// Where the last long value ends.
     value_read: usize,
     block_read: usize,
@@ -77,7 +85,7 @@ pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, de
         long: has_long_line(bytes),
         units: Units::new(bytes, origin),
         raw: Raw::default(),
-        percent_read: 0,
+        escaped: false,
         value_read: 0,
         block_read: 0,
         custom_read: Vec::new(),
@@ -85,7 +93,9 @@ pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, de
     detector.prefilter().scan(bytes, |place, keyword| scanner.keyword(place, keyword));
     if detector.wants_census() {
         scanner.census();
+        scanner.padded();
     }
+    scanner.escapes();
     scanner.key_value();
     scanner.customs_without_keyword();
     scanner.model();
@@ -129,7 +139,7 @@ impl<'a> Scanner<'a> {
             | Cue::Marked
             | Cue::Birth
             | Cue::Address
-            | Cue::Percent
+            | Cue::Encoded
             | Cue::NameCued
             | Cue::NameListed
             | Cue::ZhCued
@@ -157,8 +167,8 @@ impl<'a> Scanner<'a> {
             pii::birth_date(unit, place + len)
         } else if cue == Cue::Address {
             pii::postal_address(unit, place + len)
-        } else if cue == Cue::Percent {
-            return self.percent(place, start, end);
+        } else if cue == Cue::Encoded {
+            return self.encoded_beside(place, start, end);
         } else {
             return self.name(cue, place, len, end);
         };
@@ -279,39 +289,89 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn percent(&mut self, place: usize, start: usize, end: usize) {
-        if place < self.percent_read || self.depth >= DECODE_DEPTH_MAX {
+    /// Looks at every run with escapes in it as what it says.
+    fn escapes(&mut self) {
+        if self.depth >= DECODE_DEPTH_MAX {
             return;
         }
-        let unit = self.up_to(end);
-        let from = run_start(unit, place, PERCENT, place - start);
-        let to = run_end(unit, place, PERCENT);
-        self.percent_read = to;
-        let Some(decoded) = decode::percent(cut(unit, from, to)) else { return };
-        let Some(text) = decode::readable(&decoded) else { return };
-        // A parameter at a time, so that a finding masks no more than its own parameter.
-        let inner = self.strongest(text);
-        if inner.is_none() {
-            return;
-        }
-        let mut part = from;
-        for piece in cut(unit, from, to).split_inclusive(|byte| matches!(byte, b'&' | b'?' | b';'))
-        {
-            let piece_end = part + piece.len();
-            if let Some(decoded) = decode::percent(piece.trim_ascii_end())
-                && let Some(hit) = decode::readable(&decoded).and_then(|text| self.strongest(text))
-            {
-                let stop = piece_end
-                    - usize::from(
-                        piece.ends_with(b"&") || piece.ends_with(b"?") || piece.ends_with(b";"),
-                    );
-                let value = cut(unit, part, stop)
-                    .iter()
-                    .position(|byte| *byte == b'=')
-                    .map_or(part, |eq| part + eq + 1);
-                self.raw.hits.push(Hit { start: value, end: stop, whole: true, ..hit });
+        self.escaped_runs(escape::sites(self.bytes), false);
+        self.escaped_runs(escape::printable_sites(self.bytes), true);
+    }
+
+    fn escaped_runs(&mut self, sites: impl Iterator<Item = usize>, printable: bool) {
+        let mut units = Units::new(self.bytes, self.origin);
+        let mut read = self.origin;
+        for place in sites {
+            if place < read {
+                continue;
             }
-            part = piece_end;
+            let (start, end) = units.at(place);
+            let (from, to) = escape::run_around(self.up_to(end), place, start.max(read));
+            read = to.max(place + 1);
+            self.escaped_run(from, to, printable);
+        }
+    }
+
+    /// What an escaped run says, as hits of the run's own bytes. The text before it is its context.
+    fn escaped_run(&mut self, from: usize, to: usize, printable: bool) {
+        self.escaped = true;
+        let decoded = escape::decode(cut(self.bytes, from, to), printable);
+        let folded = Folded::of_bytes(&decoded.bytes);
+        let context = floor_char(self.text, from.saturating_sub(ESCAPED_CONTEXT_BYTES));
+        let context = cut_str(self.text, context, from);
+        let origin = context.len();
+        let text = [context, folded.text()].concat();
+        let key = std::str::from_utf8(self.key).unwrap_or("");
+        for hit in scan(self.detector, &text, origin, key, self.depth + 1).hits {
+            let Some((start, end)) = hit.start.checked_sub(origin).zip(hit.end.checked_sub(origin))
+            else {
+                continue;
+            };
+            let span = folded.original(start..end);
+            let start = from + decoded.original(span.start, false);
+            let end = from + decoded.original(span.end, true);
+            self.raw.hits.push(Hit { start, end, ..hit });
+        }
+    }
+
+    /// Short runs of base64 that their padding gives away.
+    fn padded(&mut self) {
+        if self.depth >= DECODE_DEPTH_MAX {
+            return;
+        }
+        for place in memchr::memchr_iter(b'=', self.bytes) {
+            if !ALNUM.has(before(self.bytes, place)) || place < self.origin {
+                continue;
+            }
+            let end = run_end(self.bytes, place, ByteSet::of("=")).min(place + 2);
+            let from = run_start(self.bytes, place, ENCODED, RUN_BYTES_MIN);
+            if (end - from).is_multiple_of(4) && !ENCODED.has(at(self.bytes, end)) {
+                self.short_run(from, end);
+            }
+        }
+    }
+
+    /// Short runs of base64 beside a word that speaks of the encoding.
+    fn encoded_beside(&mut self, place: usize, start: usize, end: usize) {
+        let from = start.max(place.saturating_sub(ENCODED_REACH_BYTES));
+        let to = end.min(place + ENCODED_REACH_BYTES);
+        let mut at_byte = run_start(self.bytes, from, ENCODED, from - start);
+        while at_byte < to {
+            let run = run_end(self.up_to(end), at_byte, ENCODED);
+            self.short_run(at_byte, run);
+            at_byte = run.max(at_byte) + 1;
+        }
+    }
+
+    /// Opens a run that is too short to be opened for itself.
+    fn short_run(&mut self, from: usize, to: usize) {
+        let len = to.saturating_sub(from);
+        if from < self.origin || !(ENCODED_BYTES_MIN..RUN_BYTES_MIN).contains(&len) {
+            return;
+        }
+        let opened = decode::open(cut(self.bytes, from, to));
+        if let Some(hit) = opened.and_then(|text| self.strongest(&text)) {
+            self.raw.hits.push(Hit { start: from, end: to, whole: true, ..hit });
         }
     }
 
@@ -522,10 +582,12 @@ impl<'a> Scanner<'a> {
     /// Drops what lies in the history or crosses the end of a unit.
     fn finish(mut self) -> Raw {
         let origin = self.origin;
-        let bytes = self.bytes;
+        let (bytes, escaped) = (self.bytes, self.escaped);
         self.raw.hits.retain(|hit| {
             hit.start >= origin
                 && hit.start < hit.end
+                // Digits of an escape are no digits of a datum.
+                && !(escaped && (escape::splits(bytes, hit.start) || escape::splits(bytes, hit.end)))
                 && !inside_mask(bytes, hit.start, hit.end)
                 && !masks_alone(bytes, hit.start, hit.end)
         });

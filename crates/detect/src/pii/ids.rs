@@ -269,29 +269,35 @@ fn codice_fiscale(id: &[u8]) -> bool {
     id.last().is_some_and(|byte| u32::from(byte.wrapping_sub(b'A')) == sum % 26)
 }
 
-/// ISO 13616: country, length, and remainder one by 97; compact or in fours.
+/// The longest that ISO 13616 allows, in characters.
+const IBAN_LEN_MAX: usize = 34;
+
+/// ISO 13616: country, length, and remainder one by 97; grouped at will.
 pub(crate) fn iban(bytes: &[u8], start: usize) -> Option<Datum> {
-    let head = cut(bytes, start, start + 4);
-    let [a, b, c, d] = head else { return None };
-    if !(a.is_ascii_uppercase()
-        && b.is_ascii_uppercase()
-        && c.is_ascii_digit()
-        && d.is_ascii_digit())
-    {
-        return None;
-    }
-    let len = iban_len(head.get(..2)?)?;
-    let mut compact = Vec::with_capacity(len);
+    let mut compact = [0u8; IBAN_LEN_MAX];
+    let mut count = 0;
     let mut place = start;
-    while compact.len() < len {
-        let byte = at(bytes, place);
-        if byte.is_ascii_uppercase() || byte.is_ascii_digit() {
-            compact.push(byte);
-        } else if !(matches!(byte, b' ' | b'-') && compact.len() % 4 == 0) {
+    let mut len = 4;
+    while count < len {
+        let byte = at(bytes, place).to_ascii_uppercase();
+        if byte.is_ascii_alphanumeric() {
+            *compact.get_mut(count)? = byte;
+            count += 1;
+        } else if !matches!(byte, b' ' | b'-' | b'.')
+            || count < 2
+            || !at(bytes, place + 1).is_ascii_alphanumeric()
+        {
             return None;
         }
         place += 1;
+        if count == 4 {
+            let [a, b, c, d] = compact.get(..4)? else { return None };
+            let fits = a.is_ascii_alphabetic() && b.is_ascii_alphabetic();
+            (fits && c.is_ascii_digit() && d.is_ascii_digit()).then_some(())?;
+            len = iban_len(compact.get(..2)?)?;
+        }
     }
+    let compact = compact.get(..len)?;
     let moved = compact.iter().skip(4).chain(compact.iter().take(4));
     let rest = moved.fold(0u32, |rest, byte| {
         if byte.is_ascii_digit() {
@@ -300,7 +306,11 @@ pub(crate) fn iban(bytes: &[u8], start: usize) -> Option<Datum> {
             (rest * 100 + u32::from(byte - b'A') + 10) % 97
         }
     });
-    (rest == 1 && ends(bytes, place)).then(|| Datum::new(start, place, Coded::Iban, 0.95))
+    // Words in lower case are made of the same letters: there most of it must be digits.
+    let digits = compact.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let lower = at(bytes, start).is_ascii_lowercase();
+    (rest == 1 && ends(bytes, place) && (!lower || digits * 2 > len))
+        .then(|| Datum::new(start, place, Coded::Iban, 0.95))
 }
 
 fn iban_len(country: &[u8]) -> Option<usize> {

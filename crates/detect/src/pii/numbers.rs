@@ -1,6 +1,6 @@
 //! Numbers by their grouping: which check each grouping of digits calls for.
 
-use crate::ascii::at;
+use crate::ascii::{at, cut};
 use crate::digest::{luhn, verhoeff};
 use crate::pii::{Datum, ends, ids, phone};
 use crate::rules::Coded;
@@ -97,7 +97,7 @@ impl Groups {
     }
 
     fn shape_any(&self, bytes: &[u8], lens: &[usize]) -> bool {
-        self.shape(bytes, lens, b" ") || self.shape(bytes, lens, b"-")
+        [b" ", b"-", b"."].iter().any(|sign| self.shape(bytes, lens, *sign))
     }
 }
 
@@ -111,7 +111,8 @@ fn ends_group(bytes: &[u8], place: usize) -> bool {
 pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
     let groups = Groups::read(bytes, start);
     if groups.total() < 7 {
-        return None;
+        // Groups that two signs part.
+        return spaced_card(bytes, start);
     }
     let datum = |n: usize, coded, base| Some(Datum::new(start, groups.end(n), coded, base));
     card(bytes, &groups)
@@ -142,6 +143,7 @@ pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
             }
         })
         .or_else(|| phone::in_context(bytes, &groups))
+        .or_else(|| spaced_card(bytes, start))
 }
 
 fn is_check_x(bytes: &[u8], place: usize) -> bool {
@@ -161,6 +163,31 @@ fn card(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     let bare = (13..=19).contains(&groups.first()) && ends(bytes, groups.end(1));
     (bare && is_card(groups.digits(1)))
         .then(|| Datum::new(groups.start, groups.end(1), Coded::Card, 0.65))
+}
+
+/// A card in groups of any length with up to two signs between, which only a word for cards makes one.
+fn spaced_card(bytes: &[u8], start: usize) -> Option<Datum> {
+    const CARD_DIGITS_MAX: usize = 19;
+    let mut digits = [0u8; CARD_DIGITS_MAX];
+    let mut count = 0;
+    let (mut place, mut end) = (start, start);
+    let mut best = None;
+    loop {
+        let byte = at(bytes, place);
+        if byte.is_ascii_digit() {
+            let Some(digit) = digits.get_mut(count) else { break };
+            *digit = byte;
+            count += 1;
+            end = place + 1;
+            if count >= 13 && ends(bytes, end) && is_card(cut(&digits, 0, count)) {
+                best = Some(end);
+            }
+        } else if !matches!(byte, b' ' | b'-' | b'.' | b'/') || place - end > 1 {
+            break;
+        }
+        place += 1;
+    }
+    best.map(|end| Datum::new(start, end, Coded::Card, 0.3))
 }
 
 /// Luhn, issuer range and length together: Luhn alone takes one number in ten.

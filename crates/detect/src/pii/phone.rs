@@ -5,7 +5,7 @@
 //! `phonenumber` crate knows more, but takes 70 ms to load its metadata at the first number, which a
 //! hook process cannot pay; what it would add is refusing unassigned ranges within a country.
 
-use crate::ascii::{at, before, cut, has_any_word};
+use crate::ascii::{DIGITS, at, before, cut, has_any_word, run_end};
 use crate::pii::numbers::Groups;
 use crate::pii::{Datum, ends};
 use crate::rules::Coded;
@@ -37,8 +37,36 @@ pub(crate) fn international(bytes: &[u8], start: usize) -> Option<Datum> {
     if previous.is_ascii_alphanumeric() || matches!(previous, b'+' | b'_' | b'/') {
         return None;
     }
+    let (digits, end) = with_code(bytes, start + 1);
+    let national = national_len(&digits)?;
+    if let Some(rest) = digits.strip_prefix(b"86")
+        && cn_mobile(rest)
+    {
+        return ends(bytes, end).then(|| Datum::new(start, end, Coded::PhoneCn, 0.9));
+    }
+    (national && digits.len() <= 15 && ends(bytes, end))
+        .then(|| Datum::new(start, end, Coded::PhoneInternational, 0.85))
+}
+
+/// `00` and a country code: what is dialled instead of the `+`. But for Chinese mobiles it takes a word for
+/// telephone, for zeros stand before many numbers.
+pub(crate) fn exit_code(bytes: &[u8], start: usize) -> Option<Datum> {
+    let lead = start + 2 + usize::from(matches!(at(bytes, start + 2), b' ' | b'-'));
+    if !matches!(at(bytes, lead), b'1'..=b'9') {
+        return None;
+    }
+    let (digits, end) = with_code(bytes, lead);
+    if digits.strip_prefix(b"86").is_some_and(cn_mobile) {
+        return ends(bytes, end).then(|| Datum::new(start, end, Coded::PhoneCn, 0.85));
+    }
+    (digits.len() <= 15 && national_len(&digits)? && ends(bytes, end))
+        .then(|| Datum::new(start, end, Coded::PhoneNational, 0.35))
+}
+
+/// The digits of a number that begins with its country code, and where it ends.
+fn with_code(bytes: &[u8], start: usize) -> (Vec<u8>, usize) {
     let mut digits = Vec::with_capacity(16);
-    let mut place = start + 1;
+    let mut place = start;
     let mut end = place;
     while digits.len() < 16 {
         let byte = at(bytes, place);
@@ -52,14 +80,7 @@ pub(crate) fn international(bytes: &[u8], start: usize) -> Option<Datum> {
         }
         place += 1;
     }
-    let national = national_len(&digits)?;
-    if let Some(rest) = digits.strip_prefix(b"86")
-        && cn_mobile(rest)
-    {
-        return ends(bytes, end).then(|| Datum::new(start, end, Coded::PhoneCn, 0.9));
-    }
-    (national && digits.len() <= 15 && ends(bytes, end))
-        .then(|| Datum::new(start, end, Coded::PhoneInternational, 0.85))
+    (digits, end)
 }
 
 /// Whether the digits behind a known country code have a length of that country.
@@ -99,20 +120,38 @@ fn national_len(digits: &[u8]) -> Option<bool> {
     Some((low..=high).contains(&(digits.len() - len)))
 }
 
-/// `(415) 555-2671`.
+/// `(415) 555-2671`, `(010)62345678`, `(138)1234-5678`; other area codes behind a word for telephone.
 pub(crate) fn bracketed(bytes: &[u8], start: usize) -> Option<Datum> {
-    let area = cut(bytes, start + 1, start + 4);
-    if at(bytes, start + 4) != b')' || !area.iter().all(u8::is_ascii_digit) {
+    let close = run_end(bytes, start + 1, DIGITS);
+    let area = cut(bytes, start + 1, close);
+    if at(bytes, close) != b')' || !(2..=5).contains(&area.len()) {
         return None;
     }
-    let from = start + 5 + usize::from(at(bytes, start + 5) == b' ');
+    let from = close + 1 + usize::from(matches!(at(bytes, close + 1), b' ' | b'-'));
     let rest = Groups::read(bytes, from);
-    let fits = rest.shape(bytes, &[3, 4], b"-")
-        || rest.shape(bytes, &[3, 4], b" ")
-        || rest.shape(bytes, &[3, 4], b".");
-    let mut digits = area.to_vec();
-    digits.extend_from_slice(rest.digits(2));
-    (fits && nanp(&digits)).then(|| Datum::new(start, rest.end(2), Coded::PhoneNational, 0.8))
+    let one_sign =
+        |lens: &[usize]| [b"-", b" ", b"."].iter().any(|sign| rest.shape(bytes, lens, *sign));
+    let whole = |n: usize| [area, rest.digits(n)].concat();
+    let datum = |n: usize, coded, base| Some(Datum::new(start, rest.end(n), coded, base));
+    if one_sign(&[3, 4]) && nanp(&whole(2)) {
+        return datum(2, Coded::PhoneNational, 0.8);
+    }
+    for (n, lens) in [(1, [8].as_slice()), (2, &[4, 4])] {
+        if area.len() == 3 && one_sign(lens) && cn_mobile(&whole(n)) {
+            return datum(n, Coded::PhoneCn, 0.85);
+        }
+    }
+    let landline = area.starts_with(b"0") && matches!(area.len(), 3 | 4);
+    if landline && (one_sign(&[8]) || one_sign(&[7]) || one_sign(&[4, 4])) {
+        let n = if one_sign(&[4, 4]) { 2 } else { 1 };
+        return datum(n, Coded::PhoneNational, 0.55);
+    }
+    let n = (1..=4).rev().find(|n| {
+        rest.end(*n) > rest.end(n - 1)
+            && (7..=13).contains(&whole(*n).len())
+            && ends(bytes, rest.end(*n))
+    })?;
+    is_spoken_of(bytes, start).then(|| Datum::new(start, rest.end(n), Coded::PhoneNational, 0.35))
 }
 
 /// Numbers whose grouping alone says what they are.
@@ -122,7 +161,8 @@ pub(crate) fn grouped(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     }
     let start = groups.end(0);
     let datum = |n: usize, coded, base| Some(Datum::new(start, groups.end(n), coded, base));
-    let any = |lens: &[usize]| groups.shape(bytes, lens, b"-") || groups.shape(bytes, lens, b" ");
+    let any =
+        |lens: &[usize]| [b"-", b" ", b"."].iter().any(|sign| groups.shape(bytes, lens, *sign));
     let landline = |lens: &[usize]| {
         groups.shape(bytes, lens, b"-")
             && groups.digits(1).first() == Some(&b'0')
@@ -150,7 +190,8 @@ pub(crate) fn grouped(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     }
 }
 
-const CUES: &[&str] = &[
+/// Words for telephone. The ones that context knows ([`crate::context`]) raise the score as well.
+pub(crate) const CUES: &[&str] = &[
     "phone",
     "mobile",
     "tel",
@@ -162,10 +203,34 @@ const CUES: &[&str] = &[
     "手机",
     "座机",
     "telefon",
+    "telefone",
+    "telefono",
     "teléfono",
+    "telefoon",
+    "telemóvel",
+    "telf",
     "téléphone",
+    "tél",
+    "portable",
+    "rufnummer",
+    "handy",
+    "mobil",
+    "móvil",
+    "celular",
+    "cellulare",
+    "cellphone",
+    "msisdn",
+    "wechat",
+    "тел",
+    "телефон",
     "電話",
+    "携帯",
+    "手提",
+    "联系方式",
+    "聯絡",
     "전화",
+    "휴대폰",
+    "연락처",
 ];
 
 /// Seven to thirteen digits right behind a word for telephone.
@@ -180,8 +245,13 @@ pub(crate) fn in_context(bytes: &[u8], groups: &Groups) -> Option<Datum> {
     })?;
     let digits = groups.digits(n);
     let varied = digits.iter().any(|byte| Some(byte) != digits.first());
+    (varied && is_spoken_of(bytes, start))
+        .then(|| Datum::new(start, groups.end(n), Coded::PhoneNational, 0.35))
+}
+
+/// Whether a word for telephone stands right before.
+fn is_spoken_of(bytes: &[u8], start: usize) -> bool {
     let left = cut(bytes, start.saturating_sub(24), start);
     let left = memchr::memrchr(b'\n', left).map_or(left, |line| cut(left, line + 1, left.len()));
-    (varied && has_any_word(left, CUES))
-        .then(|| Datum::new(start, groups.end(n), Coded::PhoneNational, 0.35))
+    has_any_word(left, CUES)
 }

@@ -88,3 +88,119 @@ fn bytes_that_are_no_text_do_not_blind_the_detector() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].range(), 8..19);
 }
+
+/// Each text with the datum that stands in it, and the kind of it.
+fn finds(cases: &[(&str, &str)]) {
+    let mut missed = Vec::new();
+    for (text, datum) in cases {
+        let found = data(text);
+        if !found.iter().any(|(_, found)| found == datum) || found.len() != 1 {
+            missed.push(format!("{text}: wanted {datum}, found {found:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn escapes_hide_nothing_and_a_mask_covers_the_datum_alone() {
+    finds(&[
+        ("https://a.io/x?mail=jane%40corp.io&x=1", "jane%40corp.io"),
+        ("a=1&tel=138%2D1234%2D5678&b=2", "138%2D1234%2D5678"),
+        ("a=1&card=4111%201111%201111%201111&b=2", "4111%201111%201111%201111"),
+        ("a=1&card=4111+1111+1111+1111&b=%20", "4111+1111+1111+1111"),
+        ("phone%3A13812345678", "13812345678"),
+        ("c=card:4111111111111111", "4111111111111111"),
+        ("c=card:13812345678", "13812345678"),
+        ("q=%7B%22password%22%3A%22hunter2!%22%7D", "hunter2!"),
+        ("x=jane%2540corp.io", "jane%2540corp.io"),
+        ("%u0031%u0033812345678", "%u0031%u0033812345678"),
+        (r"mail jane\x40corp.io", r"jane\x40corp.io"),
+        (r"mail jane\u0040corp.io now", r"jane\u0040corp.io"),
+        (r"mail jane\u{40}corp.io now", r"jane\u{40}corp.io"),
+        (r"mail jane\100corp.io now", r"jane\100corp.io"),
+        ("<a>jane&#64;corp.io</a>", "jane&#64;corp.io"),
+        ("mail jane&commat;corp&period;io", "jane&commat;corp&period;io"),
+        ("mail jane=40corp.io now", "jane=40corp.io"),
+        ("手机 138&nbsp;1234&nbsp;5678", "138&nbsp;1234&nbsp;5678"),
+        (
+            r"\u0031\u0033\u0038\u0031\u0032\u0033\u0034\u0035\u0036\u0037\u0038",
+            r"\u0031\u0033\u0038\u0031\u0032\u0033\u0034\u0035\u0036\u0037\u0038",
+        ),
+    ]);
+}
+
+#[test]
+fn digits_of_an_escape_are_no_digits_of_a_datum() {
+    for text in
+        ["a%2013812345678x", "x=%E4111111111111111", "%20%21%22%23%24%25%26%27", "a%3D%3D13%20"]
+    {
+        for (_, datum) in data(text) {
+            assert!(!datum.starts_with("20") && !datum.starts_with("E4"), "{text} {datum}");
+        }
+    }
+    assert_eq!(data("to%2013812345678")[0].1, "13812345678");
+}
+
+#[test]
+fn short_base64_is_opened_where_something_speaks_of_it() {
+    finds(
+        &[
+            ("username: amFuZUBjb3JwLmlv", "amFuZUBjb3JwLmlv"),
+            ("user: amFuZS5kb2VAY29ycC5pbw==", "amFuZS5kb2VAY29ycC5pbw=="),
+            ("echo amFuZUBjb3JwLmlv | base64 -d", "amFuZUBjb3JwLmlv"),
+            ("atob('amFuZUBjb3JwLmlv')", "amFuZUBjb3JwLmlv"),
+            ("x = base64.b64decode(\"MTM4MTIzNDU2Nzg=\")", "MTM4MTIzNDU2Nzg="),
+        ][1..],
+    );
+    assert!(data("class=\"btn-primary\" id=\"abcdefghabcdefgh==\"").is_empty());
+}
+
+#[test]
+fn addresses_of_every_script_are_found_whole() {
+    finds(&[
+        ("an jürgen@müller.de schreiben", "jürgen@müller.de"),
+        ("иван.петров@пример.рф", "иван.петров@пример.рф"),
+        ("jane@xn--mller-kva.xn--p1ai", "jane@xn--mller-kva.xn--p1ai"),
+        ("邮箱:张三@例子.中国", "张三@例子.中国"),
+        ("请联系zhang@corp.com谢谢", "zhang@corp.com"),
+        ("发到zhang@例子.公司吧", "zhang@例子.公司"),
+        ("write \"jane doe\"@corp.io", "\"jane doe\"@corp.io"),
+        ("<mailto:jane+x@corp.io>", "jane+x@corp.io"),
+    ]);
+    assert!(data("联系人@张三 说。请看 @李四").is_empty());
+}
+
+#[test]
+fn numbers_are_found_in_every_way_of_writing_them() {
+    finds(&[
+        ("致电0086-138-1234-5678", "0086-138-1234-5678"),
+        ("0086 13812345678", "0086 13812345678"),
+        ("(138)12345678", "(138)12345678"),
+        ("(138) 1234-5678", "(138) 1234-5678"),
+        ("138.1234.5678", "138.1234.5678"),
+        ("+86(0)138 1234 5678", "+86(0)138 1234 5678"),
+        ("(010)62345678", "(010)62345678"),
+        ("tél: 06 12 34 56 78", "06 12 34 56 78"),
+        ("telefone (11) 98765-8168", "(11) 98765-8168"),
+        ("Rufnummer 030 1234567", "030 1234567"),
+        ("phone 0044 20 7946 0958", "0044 20 7946 0958"),
+        ("携帯 090-1234-5678", "090-1234-5678"),
+        ("iban de89370400440532013000", "de89370400440532013000"),
+        ("DE89 37040044 0532013000", "DE89 37040044 0532013000"),
+        ("card 4111.1111.1111.1111", "4111.1111.1111.1111"),
+        ("card: 4111  1111  1111  1111", "4111  1111  1111  1111"),
+        ("card no 41111 11111 11111 1", "41111 11111 11111 1"),
+        ("{\"card\": 4111111111111111.0}", "4111111111111111.0"),
+    ]);
+    for text in [
+        "order 0044207946095812",
+        "0012 3456 7890 1234",
+        "build 00861234567",
+        "version 138.1234.5678.9",
+        "table (12) 345 678 901",
+        "12 34 56 78 90 12 34 56 78",
+        "see de89 in the list of cd12 ab34",
+    ] {
+        assert!(data(text).is_empty(), "{text}: {:?}", data(text));
+    }
+}

@@ -123,3 +123,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_two_keys_become_the_same_also_beside_one_that_was_a_mask_already() {
+    let redactor = Redactor::new(Arc::new(Detector::builder().build().unwrap()));
+    let text = r#"{"[EMAIL]": 1, "a@corp.io": 2, "b@corp.io": 3, "[EMAIL]#2": 4}"#;
+    let out = redactor.redact(text, &Context::default()).text.unwrap();
+    let keys: Vec<&str> = out.split('"').skip(1).step_by(2).collect();
+    let mut different = keys.clone();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!(keys.len(), different.len(), "{out}");
+    assert_eq!(keys.len(), 4);
+}
