@@ -112,7 +112,7 @@ impl Reader<'_> {
             self.at += if self.starts("%22") { 6 } else { 3 };
             return Some(Operator::Equals { spaced: false });
         }
-        if let Some(hop) = self.hop() {
+        if let Some(hop) = self.hop(name) {
             return Some(hop);
         }
         let blanks = self.skip_blanks();
@@ -199,14 +199,16 @@ impl Reader<'_> {
     }
 
     /// `"name": "password", "value": "x"`, `key="password" value="x"`, `<key>password</key><string>x`.
-    fn hop(&mut self) -> Option<Operator> {
+    ///
+    /// `- name: DB_PASSWORD` with `value: x` on the next line, as lists of environment variables are written.
+    fn hop(&mut self, name: (usize, usize)) -> Option<Operator> {
         let mut ahead = self.at;
         if cut(self.bytes, ahead, ahead + 2) == b"</" {
             ahead += cut(self.bytes, ahead, ahead + 64).iter().position(|byte| *byte == b'>')? + 1;
-        } else if !self.quoted_name {
+        } else if !self.quoted_name && !self.is_named_in_yaml(name) {
             return None;
         }
-        while matches!(at(self.bytes, ahead), b' ' | b'\t' | b'\n' | b'\r' | b',' | b'<') {
+        while matches!(at(self.bytes, ahead), b' ' | b'\t' | b'\n' | b'\r' | b',' | b'<' | b'{') {
             ahead += 1;
             if ahead >= self.limit {
                 return None;
@@ -235,6 +237,12 @@ impl Reader<'_> {
         };
         self.at = ahead + 1;
         Some(operator)
+    }
+
+    fn is_named_in_yaml(&self, name: (usize, usize)) -> bool {
+        let head = cut(self.bytes, name.0.saturating_sub(6), name.0);
+        matches!(self.peek(), b'\n' | b'\r')
+            && (head.ends_with(b"name: ") || head.ends_with(b"key: "))
     }
 
     fn value(
@@ -297,6 +305,15 @@ impl Reader<'_> {
         let continues = indent > ahead + 1 && at(self.bytes, indent) != b'-';
         if continues || line_end > self.at {
             self.at = indent;
+        }
+        // `password:` above `value: x`.
+        let word = cut(self.bytes, indent, indent + 16).iter().take_while(|b| is_word(**b)).count();
+        let named = VALUE_NAMES.iter().any(|name| {
+            cut(self.bytes, indent, indent + word).eq_ignore_ascii_case(name.as_bytes())
+        });
+        if continues && named && at(self.bytes, indent + word) == b':' {
+            self.at = indent + word + 1;
+            self.skip_blanks();
         }
     }
 
@@ -386,11 +403,7 @@ impl Reader<'_> {
         operator: Operator,
         written: Written,
     ) -> Option<(usize, usize)> {
-        for scheme in ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token "] {
-            if self.starts(scheme) {
-                self.at += scheme.len();
-            }
-        }
+        self.skip_scheme(name);
         let open = self.at;
         let query = operator == Operator::Equals { spaced: false }
             && matches!(before(self.bytes, name.0), b'?' | b'&');
@@ -419,6 +432,20 @@ impl Reader<'_> {
             end = self.phrase(open, end)?;
         }
         (end > open).then_some((open, end))
+    }
+
+    /// `Authorization: ApiKey x`: the scheme is not the secret.
+    fn skip_scheme(&mut self, name: (usize, usize)) {
+        const SCHEME_BYTES_MAX: usize = 24;
+        let header = crate::ascii::find_folded(cut(self.bytes, name.0, name.1), b"auth").is_some();
+        let rest = cut(self.bytes, self.at, self.at + SCHEME_BYTES_MAX);
+        let word = rest.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
+        let known = ["bearer", "basic", "token"]
+            .iter()
+            .any(|scheme| cut(rest, 0, word).eq_ignore_ascii_case(scheme.as_bytes()));
+        if word > 0 && at(rest, word) == b' ' && (known || header) {
+            self.at += word + 1;
+        }
     }
 
     /// A word with more words behind it on its line: a passphrase is taken whole, prose is no value.

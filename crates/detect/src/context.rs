@@ -122,6 +122,7 @@ fn words(coded: Coded) -> Words {
         | Coded::UrlPassword
         | Coded::BearerHeader
         | Coded::BasicHeader
+        | Coded::CookieHeader
         | Coded::CommandPassword
         | Coded::MarkedLine
         | Coded::Email

@@ -13,7 +13,7 @@ use crate::config::{BuildError, Context, CustomRule, RuleSetting};
 use crate::digest::hmac_sha256;
 use crate::finding::{Category, Finding, Kind, RuleId, Severity, Standing};
 use crate::hit::{Hit, resolve};
-use crate::keys::KEYWORDS;
+use crate::keys::{self, KEYWORDS};
 use crate::limits::{CUSTOM_PATTERN_BYTES_MAX, CUSTOM_PROGRAM_BYTES_MAX, CUSTOM_RULES_MAX};
 use crate::mask::preview;
 use crate::model::{NameModel, NameModelError};
@@ -22,6 +22,7 @@ use crate::prefilter::{Keyword, Prefilter};
 use crate::region::Region;
 use crate::rule::Form;
 use crate::rules::{Catalog, Coded};
+use crate::secrets;
 use crate::spot::{Spot, Spots, plain_bytes, structured};
 use crate::validator::Validator;
 use crate::value::{Strength, entropy};
@@ -39,6 +40,7 @@ pub(crate) enum Cue {
     Bearer,
     Basic,
     Command,
+    Cookie,
     Marked,
     Birth,
     Address,
@@ -326,9 +328,9 @@ fn cues(
     customs: &[Custom],
 ) -> Vec<(Keyword, (Cue, usize))> {
     let mut table: Vec<(Keyword, (Cue, usize))> = Vec::with_capacity(800);
-    let mut add = |word: &'static str, exact: bool, cue: Cue| {
+    let mut add = |word: &'static str, len: usize, exact: bool, cue: Cue| {
         let bytes = Cow::Borrowed(word.as_bytes());
-        table.push((Keyword { bytes, exact }, (cue, word.len())));
+        table.push((Keyword { bytes, exact }, (cue, len)));
     };
     let catalog = Catalog::get();
     let on = |index: usize| rules.get(index).is_some_and(|state| state.setting.enabled);
@@ -340,8 +342,8 @@ fn cues(
         }
         for keyword in rule.keywords {
             match rule.form {
-                Form::Token => add(keyword, true, Cue::Token(index)),
-                Form::Near => add(keyword, false, Cue::Near(index)),
+                Form::Token => add(keyword, keyword.len(), true, Cue::Token(index)),
+                Form::Near => add(keyword, keyword.len(), false, Cue::Near(index)),
                 Form::Code => {}
             }
         }
@@ -349,19 +351,21 @@ fn cues(
     let assigned = [Coded::PasswordAssignment, Coded::SecretAssignment, Coded::KeyAssignment];
     if assigned.into_iter().any(coded_on) {
         for (keyword, strength) in KEYWORDS {
-            add(keyword, false, Cue::Assign(*strength));
+            let long = keyword.len() > 2;
+            // The prefilter knows no word of two bytes: it is found with what may stand behind it.
+            let found: &[&'static str] =
+                if long { std::slice::from_ref(keyword) } else { keys::PW };
+            for word in found {
+                add(word, keyword.len(), false, Cue::Assign(*strength));
+            }
         }
     }
     let groups: &[(Coded, &[&'static str], bool, Cue)] = &[
         (Coded::PrivateKey, &["-----BEGIN ", "---- BEGIN "], true, Cue::Block),
         (Coded::BearerHeader, &["bearer "], false, Cue::Bearer),
         (Coded::BasicHeader, &["basic "], false, Cue::Basic),
-        (
-            Coded::CommandPassword,
-            &[" -u ", " --user ", " --user=", " -p ", " -p"],
-            true,
-            Cue::Command,
-        ),
+        (Coded::CommandPassword, secrets::COMMAND_FLAGS, true, Cue::Command),
+        (Coded::CookieHeader, &["cookie: "], false, Cue::Cookie),
         (Coded::MarkedLine, &["SECRET", "机密", "绝密"], true, Cue::Marked),
         (Coded::BirthDate, BIRTH, false, Cue::Birth),
         (Coded::PostalAddress, ADDRESS, false, Cue::Address),
@@ -373,11 +377,11 @@ fn cues(
     ];
     for (coded, words, exact, cue) in groups {
         if coded_on(*coded) {
-            words.iter().for_each(|word| add(word, *exact, *cue));
+            words.iter().for_each(|word| add(word, word.len(), *exact, *cue));
         }
     }
     for word in ["base64", "b64", "atob"] {
-        add(word, false, Cue::Encoded);
+        add(word, word.len(), false, Cue::Encoded);
     }
     for (custom, compiled) in written.iter().zip(customs) {
         if on(compiled.rule) {
@@ -422,10 +426,26 @@ const ADDRESS: &[&str] = &[
     "住址",
     "地址",
     "住所",
+    "住在",
+    "家住",
     "adresse",
+    "anschrift",
     "dirección",
+    "direccion",
+    "domicilio",
+    "endereço",
     "indirizzo",
+    "адрес",
     "ship to",
+    "deliver to",
+    "lives at",
+    "live at",
+    "living at",
+    "reside at",
+    "resides at",
+    "residing at",
+    "wohnhaft in",
+    "お届け先",
     "주소",
 ];
 

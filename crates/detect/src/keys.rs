@@ -25,7 +25,49 @@ pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
     ("пароль", Strength::Password),
     ("パスワード", Strength::Password),
     ("비밀번호", Strength::Password),
+    ("hasło", Strength::Password),
+    ("heslo", Strength::Password),
+    ("lösenord", Strength::Password),
+    ("wachtwoord", Strength::Password),
+    ("passord", Strength::Password),
+    ("kodeord", Strength::Password),
+    ("salasana", Strength::Password),
+    ("jelszó", Strength::Password),
+    ("şifre", Strength::Password),
+    ("motdepasse", Strength::Password),
+    ("mot_de_passe", Strength::Password),
+    ("contrasena", Strength::Password),
+    ("mật khẩu", Strength::Password),
+    ("kata sandi", Strength::Password),
+    ("كلمة المرور", Strength::Password),
+    ("كلمة السر", Strength::Password),
+    ("סיסמה", Strength::Password),
+    ("รหัสผ่าน", Strength::Password),
+    ("暗証番号", Strength::Password),
+    ("验证码", Strength::Password),
     ("identified by", Strength::Password),
+    ("psk", Strength::Password),
+    ("otp", Strength::Password),
+    ("pin", Strength::Password),
+    ("pw", Strength::Password),
+    ("passkey", Strength::Secret),
+    ("cookie", Strength::Secret),
+    ("sessid", Strength::Secret),
+    ("session_key", Strength::Secret),
+    ("connect.sid", Strength::Secret),
+    ("license key", Strength::Secret),
+    ("licence key", Strength::Secret),
+    ("product key", Strength::Secret),
+    ("activation key", Strength::Secret),
+    ("activation_code", Strength::Secret),
+    ("activation code", Strength::Secret),
+    ("recovery key", Strength::Secret),
+    ("encryption key", Strength::Secret),
+    ("recovery_code", Strength::Secret),
+    ("backup_code", Strength::Secret),
+    ("salt", Strength::Secret),
+    ("pepper", Strength::Secret),
+    ("jwt", Strength::Secret),
     ("secret", Strength::Secret),
     ("token", Strength::Secret),
     ("apikey", Strength::Secret),
@@ -48,6 +90,9 @@ pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
     ("秘钥", Strength::Secret),
     ("key", Strength::Weak),
 ];
+
+/// The short word for password with what may stand behind it.
+pub(crate) const PW: &[&str] = &["pw=", "pw:", "pw\"", "pw'", "pw "];
 
 /// The letters of each keyword, so that most names are done with at once.
 const LETTERS: [Letters; KEYWORDS.len()] = {
@@ -169,6 +214,36 @@ const ABOUT: &[&str] = &[
     "code",
 ];
 
+/// Words before `key` that make it name a secret as surely as `token` does.
+const SECRET_KEYS: &[&str] = &[
+    "access",
+    "account",
+    "activation",
+    "api",
+    "app",
+    "auth",
+    "consumer",
+    "deploy",
+    "encryption",
+    "hmac",
+    "licence",
+    "license",
+    "machine",
+    "master",
+    "preshared",
+    "private",
+    "product",
+    "recovery",
+    "secret",
+    "shared",
+    "sign",
+    "signing",
+    "storage",
+    "subscription",
+    "vault",
+    "webhook",
+];
+
 /// First parts that do the same for `key`, and plain words that end in it.
 const PLAIN_KEYS: &[&str] = &[
     "public",
@@ -271,6 +346,11 @@ pub(crate) fn speaks(
         {
             return None;
         }
+        if tail.is_empty()
+            && SECRET_KEYS.iter().any(|word| lead.eq_ignore_ascii_case(word.as_bytes()))
+        {
+            return Some(Strength::Secret);
+        }
     }
     Some(strength)
 }
@@ -299,9 +379,19 @@ fn last_part(name: &[u8]) -> &[u8] {
     cut(part, camel, part.len())
 }
 
-/// `"pass": 1024` counts what passed, for all that `pass` may name a password.
+/// What a name of two meanings holds in its other one: `"pass": 1024` counts what passed, a `pin` is one of a
+/// circuit or of a version unless it looks like one of a card, and session cookies may be plain flags.
 pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"pass") && value.iter().all(u8::is_ascii_digit)
+    let digits = value.iter().all(u8::is_ascii_digit);
+    let ends = |word: &[u8]| {
+        name.len()
+            .checked_sub(word.len())
+            .is_some_and(|from| cut(name, from, name.len()).eq_ignore_ascii_case(word))
+    };
+    if ends(b"pin") || ends(b"otp") {
+        return !(digits && (4..=8).contains(&value.len()));
+    }
+    name.eq_ignore_ascii_case(b"pass") && digits
 }
 
 /// Whether a key of this name holds a secret, so that its value is one whatever it looks like.
@@ -345,6 +435,18 @@ mod tests {
             ("compass", None),
             ("author", None),
             ("monkey", None),
+            ("pw", Some(Strength::Password)),
+            ("DB_PW", Some(Strength::Password)),
+            ("wifi_psk", Some(Strength::Password)),
+            ("encryptionKey", Some(Strength::Secret)),
+            ("LICENSE_KEY", Some(Strength::Secret)),
+            ("PHPSESSID", Some(Strength::Secret)),
+            ("salt", Some(Strength::Secret)),
+            ("saltLength", None),
+            ("pinned", None),
+            ("spin", None),
+            ("cookiePolicy", None),
+            ("option", None),
             ("keyboard", None),
             ("public_key", None),
         ] {

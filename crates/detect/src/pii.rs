@@ -13,7 +13,7 @@ mod numbers;
 pub(crate) mod phone;
 
 pub(crate) use dates::birth_date;
-pub(crate) use letters::postal_address;
+pub(crate) use letters::{address_of_key, postal_address};
 pub(crate) use mail::email;
 pub(crate) use phone::{cn_mobile, nanp};
 

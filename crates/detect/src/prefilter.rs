@@ -77,10 +77,12 @@ impl Prefilter {
                 // itself. (`|` with 0x20 makes `_` 0x7F.)
                 let entry = Entry { keyword: index, offset: 0 };
                 let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | 0x7F);
-                let exact = keyword.exact;
-                let fourths = (0x20..0x40u8)
-                    .chain(0x60..0x80)
-                    .filter(|byte| if exact { token(byte) } else { !byte.is_ascii_alphabetic() });
+                // A word that ends with a sign is followed by anything.
+                let (exact, signed) = (keyword.exact, !c.is_ascii_alphanumeric());
+                let fourths = (0x20..0x40u8).chain(0x60..0x80).filter(|byte| match exact {
+                    true => token(byte),
+                    false => signed || !byte.is_ascii_alphabetic(),
+                });
                 grams.extend(fourths.map(|d| (u32::from_le_bytes([a, b, c, d]) | FOLD, entry)));
                 continue;
             }

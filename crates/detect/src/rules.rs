@@ -46,6 +46,11 @@ impl Catalog {
         self.rules.get(index).map(|(rule, _)| *rule)
     }
 
+    /// The place of the rule of that id.
+    pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
+        self.rules.iter().position(|(rule, _)| rule.id == id)
+    }
+
     /// The rule's pattern, parsed when it is first needed. Rules without a valid one never match; a
     /// test holds every entry to a valid one.
     pub(crate) fn pattern(&self, index: usize) -> Option<&Pattern> {

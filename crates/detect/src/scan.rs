@@ -136,6 +136,7 @@ impl<'a> Scanner<'a> {
             Cue::Bearer
             | Cue::Basic
             | Cue::Command
+            | Cue::Cookie
             | Cue::Marked
             | Cue::Birth
             | Cue::Address
@@ -161,6 +162,8 @@ impl<'a> Scanner<'a> {
             secrets::basic(unit, place, len)
         } else if cue == Cue::Command {
             secrets::command(unit, place, cut(unit, place, place + len))
+        } else if cue == Cue::Cookie {
+            return secrets::cookies(unit, place + len, |hit| self.raw.hits.push(hit));
         } else if cue == Cue::Marked {
             secrets::marked_line(unit, place, len)
         } else if cue == Cue::Birth {
@@ -443,6 +446,9 @@ impl<'a> Scanner<'a> {
             let text = self.up_to(end);
             let run_from = run_start(text, place, BASE64, place.saturating_sub(start));
             let run_to = run_end(text, place, BASE64);
+            if run_from >= self.origin {
+                self.push(secrets::shaped(text, run_from, run_to, self.origin, self.catalog));
+            }
             if run_to - run_from >= RUN_BYTES_MIN && run_from >= self.origin {
                 let unit = self.up_to(units.at(place).1);
                 self.run(unit, run_from, run_to);
@@ -487,7 +493,14 @@ impl<'a> Scanner<'a> {
         }
         let Ok(key) = std::str::from_utf8(self.key) else { return };
         let value = self.bytes.trim_ascii();
+        if ["cookie", "set-cookie"].iter().any(|name| key.eq_ignore_ascii_case(name)) {
+            secrets::cookies(self.bytes, 0, |hit| self.raw.hits.push(hit));
+        }
         let lead = self.bytes.len() - self.bytes.trim_ascii_start().len();
+        if pii::address_of_key(key, value) {
+            let rule = Coded::PostalAddress.index();
+            self.raw.hits.push(Hit::datum(lead, lead + value.len(), rule, 0.65).as_whole(true));
+        }
         if let Some(strength) = keys::strength_of(key)
             && !keys::is_a_count(self.key, value)
             && let Some(score) = assess(value, b'"', strength, Written::Quoted)

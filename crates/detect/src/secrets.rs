@@ -13,7 +13,7 @@ use crate::hit::Hit;
 use crate::limits::{PEM_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::pattern::{Part, Pattern};
 use crate::rule::{Check, Rule};
-use crate::rules::Coded;
+use crate::rules::{Catalog, Coded};
 use crate::value::{Strength, Written, assess, entropy, is_placeholder};
 
 /// Words one of which must stand between a vendor's name and its value.
@@ -377,38 +377,90 @@ pub(crate) fn basic(bytes: &[u8], hit: usize, len: usize) -> Option<Hit> {
         .then(|| Hit::secret(start, end, Coded::BasicHeader.index(), 0.9, 3))
 }
 
+/// Commands that take a password as the value of a flag.
+struct Commands {
+    /// Any of these must stand before the flag.
+    names: &'static [&'static [u8]],
+    flags: &'static [&'static [u8]],
+    form: FlagForm,
+}
+
+/// How the value stands to its flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FlagForm {
+    /// Behind a blank.
+    Apart,
+    /// Right behind the letter.
+    Glued,
+    /// `user:password`, behind a blank or `=`.
+    Pair,
+    /// `user%password`, behind a blank.
+    Percent,
+}
+
+/// What may stand before the value; the table below says of which commands.
+pub(crate) const COMMAND_FLAGS: &[&str] = &[
+    " -u ",
+    " --user ",
+    " --user=",
+    " -p ",
+    " -p",
+    " -a ",
+    " -w ",
+    " -P ",
+    " -P",
+    " -U ",
+    "pass:",
+    " -pw ",
+    " --proxy-user ",
+    " -storepass ",
+    " -keypass ",
+];
+
+#[rustfmt::skip] // read as a table
+const COMMANDS: &[Commands] = &[
+    Commands { names: &[b"curl"], flags: &[b" -u ", b" --user ", b" --user=", b" --proxy-user "], form: FlagForm::Pair },
+    Commands { names: &[b"mysql", b"mariadb", b"7z"], flags: &[b" -p"], form: FlagForm::Glued },
+    Commands { names: &[b"sqlcmd", b"bcp "], flags: &[b" -P"], form: FlagForm::Glued },
+    Commands { names: &[b"sshpass", b"docker login", b"podman login", b"mongo", b"psexec", b"helm registry"], flags: &[b" -p "], form: FlagForm::Apart },
+    Commands { names: &[b"redis-cli", b"valkey-cli", b"mosquitto"], flags: &[b" -a ", b" -P "], form: FlagForm::Apart },
+    Commands { names: &[b"ldapsearch", b"ldapadd", b"ldapmodify", b"ldapwhoami"], flags: &[b" -w "], form: FlagForm::Apart },
+    Commands { names: &[b"zip", b"sqlcmd", b"mosquitto"], flags: &[b" -P "], form: FlagForm::Apart },
+    Commands { names: &[b"plink", b"pscp", b"putty"], flags: &[b" -pw "], form: FlagForm::Apart },
+    Commands { names: &[b"keytool", b"jarsigner"], flags: &[b" -storepass ", b" -keypass "], form: FlagForm::Apart },
+    Commands { names: &[b"smbclient", b"rpcclient", b"net rpc"], flags: &[b" -U "], form: FlagForm::Percent },
+    Commands { names: &[b"openssl"], flags: &[b"pass:"], form: FlagForm::Glued },
+];
+
 /// The password of a command line whose flag stands at `hit`: `curl -u a:b`, `sshpass -p x`, `mysql -px`,
-/// `docker login -p x`. The command may stand on an earlier line.
+/// `redis-cli -a x`. The command may stand on an earlier line.
 pub(crate) fn command(bytes: &[u8], hit: usize, flag: &[u8]) -> Option<Hit> {
     let head = cut(bytes, hit.saturating_sub(COMMAND_BYTES), hit);
-    let runs = |name: &[u8]| memchr::memmem::rfind(head, name).is_some();
-    let curl = runs(b"curl");
-    let user = flag.starts_with(b" -u") || flag.starts_with(b" --user");
-    let glued = !user && runs(b"mysql");
-    if user != curl || !user && !glued && !runs(b"sshpass") && !runs(b"docker login") {
-        return None;
-    }
+    let runs = |name: &&[u8]| memchr::memmem::rfind(head, name).is_some();
+    let known = COMMANDS
+        .iter()
+        .find(|known| known.flags.contains(&flag) && known.names.iter().any(runs))?;
     let mut start = run_end(bytes, hit + flag.len(), ByteSet::of(" "));
-    if !user && glued == flag.ends_with(b" ") {
+    if known.form == FlagForm::Glued && start != hit + flag.len() {
         return None;
     }
     let (mut value, quoted) = argument(bytes, &mut start);
-    if user {
-        let colon = value.iter().position(|byte| *byte == b':')?;
-        let (name, rest) = value.split_at_checked(colon)?;
+    let joint = match known.form {
+        FlagForm::Pair => Some(b':'),
+        FlagForm::Percent => Some(b'%'),
+        FlagForm::Apart | FlagForm::Glued => None,
+    };
+    if let Some(joint) = joint {
+        let place = value.iter().position(|byte| *byte == joint)?;
+        let (name, rest) = value.split_at_checked(place)?;
         value = rest.get(1..)?;
-        if value.is_empty() && at(bytes, start + colon + 1) != b'\'' {
+        if value.is_empty() && at(bytes, start + place + 1) != b'\'' {
             // An empty password: the name is a key.
             let score = assess(name, b' ', Strength::Secret, Written::Quoted)?;
-            return Some(Hit::secret(
-                start,
-                start + colon,
-                Coded::CommandPassword.index(),
-                score,
-                2,
-            ));
+            let rule = Coded::CommandPassword.index();
+            return Some(Hit::secret(start, start + place, rule, score, 2));
         }
-        start += colon + 1;
+        start += place + 1;
         if value.is_empty() || matches!(value.first(), Some(b'\'' | b'"')) {
             value = argument(bytes, &mut start).0;
         }
@@ -418,6 +470,60 @@ pub(crate) fn command(bytes: &[u8], hit: usize, flag: &[u8]) -> Option<Hit> {
     let template = value.ends_with(b">");
     (value.len() >= 4 && !option && !port && !template && !is_placeholder(value))
         .then(|| Hit::secret(start, start + value.len(), Coded::CommandPassword.index(), 0.8, 2))
+}
+
+/// The values of a cookie header from `from` on that look made by a machine: who has one is logged in.
+pub(crate) fn cookies(bytes: &[u8], from: usize, mut found: impl FnMut(Hit)) {
+    let mut start = from;
+    for pair in cut(bytes, from, bytes.len())
+        .split(|byte| matches!(byte, b';' | b'\n' | b'\r' | b'"' | b'\''))
+    {
+        let equals = pair.iter().position(|byte| *byte == b'=');
+        if let Some(equals) = equals {
+            let value = cut(pair, equals + 1, pair.len()).trim_ascii_end();
+            let long = value.len() >= 16 && !is_uuid(value);
+            if let Some(score) =
+                assess(value, b';', Strength::Secret, Written::Quoted).filter(|_| long)
+            {
+                let at_value = start + equals + 1;
+                let rule = Coded::CookieHeader.index();
+                found(Hit::secret(at_value, at_value + value.len(), rule, score, 2));
+            }
+        }
+        start += pair.len() + 1;
+    }
+}
+
+fn is_uuid(value: &[u8]) -> bool {
+    value.len() == 36
+        && value.iter().enumerate().all(|(place, byte)| {
+            if matches!(place, 8 | 13 | 18 | 23) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
+        })
+}
+
+/// Tokens that stand without a name or a prefix of their own but whose shape is none but theirs, by their
+/// longest run at `from..to`.
+pub(crate) fn shaped(
+    bytes: &[u8],
+    from: usize,
+    to: usize,
+    origin: usize,
+    catalog: &Catalog,
+) -> Option<Hit> {
+    let run = cut(bytes, from, to);
+    let back = |n: usize| from.checked_sub(n).filter(|start| *start >= origin);
+    let (id, start) = match run.len() {
+        34 if run.starts_with(b"SK") => ("twilio-api-key", from),
+        64 if before(bytes, from) == b'.' => ("airtable", back(18)?),
+        27..=40 if before(bytes, from) == b'.' && at(bytes, from.wrapping_sub(8)) == b'.' => {
+            let head = run_start(bytes, from - 8, BASE64, 29);
+            ("discord-bot", head.max(origin))
+        }
+        _ => return None,
+    };
+    let index = catalog.index_of(id)?;
+    let (rule, pattern) = (catalog.rule(index)?, catalog.pattern(index)?);
+    token(bytes, start, index, rule, pattern).filter(|hit| hit.start == start && hit.end == to)
 }
 
 /// How far before its flag a command may stand, in bytes.

@@ -229,7 +229,14 @@ fn event_spots<'a>(
                 .last()
                 .and_then(|frame| frame.key.clone())
                 .filter(|_| event == Event::OpenArray);
-            frames.push(Frame { object: event == Event::OpenObject, key, ..Frame::default() });
+            // `"password": {"value": "x"}`: the name stands outside.
+            let named = frames
+                .last()
+                .filter(|_| event == Event::OpenObject)
+                .and_then(|frame| frame.key.clone())
+                .filter(|key| keys::strength_of(key).is_some());
+            let object = event == Event::OpenObject;
+            frames.push(Frame { object, key, named, ..Frame::default() });
         }
         Event::Close => {
             frames.pop();
@@ -305,7 +312,10 @@ fn name_or_value<'a>(
             let value = text.get(from..to).ok_or(NotJson)?;
             string(detector, value, from, &ctx.with_key(raw), depth, spots)?;
         }
-        frame.named = Some(Cow::Borrowed(raw));
+        let outer = frame.named.as_deref().is_some_and(|name| keys::strength_of(name).is_some());
+        if !outer || keys::strength_of(raw).is_some() {
+            frame.named = Some(Cow::Borrowed(raw));
+        }
     }
     Ok(())
 }

@@ -72,8 +72,12 @@ fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
         b',' => before(unit, place) == b'"' && at(unit, place + 1) == b'"',
         b'>' => at(unit, place + 1) == b'<',
         b' ' => {
+            // `Musterstr. 12` goes on; so does what is not there yet.
+            let next = at(unit, place + 1);
             before(unit, place) == b'.'
                 && place >= 5
+                && next != 0
+                && !next.is_ascii_digit()
                 && cut(unit, place - 5, place - 1).iter().all(u8::is_ascii_lowercase)
         }
         // The last byte of an ideographic full stop (E3 80 82).

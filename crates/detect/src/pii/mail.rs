@@ -142,7 +142,7 @@ fn ideographs_before(bytes: &[u8], sign: usize) -> Option<usize> {
 }
 
 fn is_ideograph(bytes: &[u8], place: usize) -> bool {
-    matches!(at(bytes, place), 0xE4..=0xE9 | 0xEA..=0xED) && at(bytes, place + 2) >= 0x80
+    matches!(at(bytes, place), 0xE4..=0xED) && at(bytes, place + 2) >= 0x80
 }
 
 /// Where the domain that begins at `from` ends, and whether it is one.

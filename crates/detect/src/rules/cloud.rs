@@ -78,6 +78,9 @@ pub(crate) static RULES: &[Rule] = &[
     token("openshift", "OpenShift user token", High, &["sha256~"], "sha256~[A-Za-z0-9_-]{43}", &["oc login --token={token}"], &["sha256~x"]),
     token("launchdarkly", "LaunchDarkly SDK or API key", Medium, &["sdk-", "api-"], "(sdk|api)-[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[a-f0-9]{4}-[a-f0-9]{12}", &["LD_SDK_KEY={token}"], &["sdk-version", "api-key"]),
     token("defined-networking", "Defined Networking API key", High, &["dnkey-"], "dnkey-[A-Z0-9]{26}-[A-Z0-9]{52}", &["{token}"], &["dnkey-1"]),
+    token("yandex-oauth", "Yandex OAuth token", High, &["y0_"], "y0_[A-Za-z0-9_-]{50,64}", &["OAuth {token}"], &["y0_x", "key0_y0_z"]).entropy(3.4),
+    token("yandex-iam", "Yandex Cloud IAM token", High, &["t1."], "t1\\.[A-Za-z0-9_-]{80,400}[=]{0,2}\\.[A-Za-z0-9_-]{86}", &["{token}"], &["t1.x", "start1.5"]).entropy(3.6),
+    token("yandex-static-key", "Yandex Cloud static access key", High, &["YCA", "YCM", "YCN", "YCO", "YCP"], "(YCA|YCM|YCN|YCO|YCP)[A-Za-z0-9_-]{37}", &["aws_secret_access_key = {token}"], &["YCAx"]).entropy(3.6),
     token("yandex-cloud", "Yandex Cloud API key", High, &["AQVN"], "AQVN[A-Za-z0-9_-]{35,38}", &["{token}"], &["AQVN1"]),
     token("permit-io", "Permit.io API key", High, &["permit_key_"], "permit_key_[A-Za-z0-9]{60,97}", &["{token}"], &["permit_key_x"]),
 ];

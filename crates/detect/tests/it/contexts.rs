@@ -132,3 +132,98 @@ fn a_token_in_a_url_masks_the_token_and_not_the_url() {
     assert_eq!(found.len(), 1);
     assert_eq!(&text[found[0].range()], token);
 }
+
+#[test]
+fn every_name_and_frame_of_a_secret_is_known() {
+    let detector = Detector::builder().build().unwrap();
+    let mut missed = Vec::new();
+    for (text, datum) in [
+        ("DB_PW=hunter2!x", "hunter2!x"),
+        ("pw: hunter2!x", "hunter2!x"),
+        (r#"{"pw": "hunter2!x"}"#, "hunter2!x"),
+        ("wpa_psk=hunter2!x", "hunter2!x"),
+        ("otp = 482913", "482913"),
+        ("PIN: 4829", "4829"),
+        ("您的验证码是482913，请", "482913"),
+        (r#"salt = "f3Kd72Lq9ZpX""#, "f3Kd72Lq9ZpX"),
+        ("license_key: A8KD7-2LQ9Z-PX31M-4TT7B", "A8KD7-2LQ9Z-PX31M-4TT7B"),
+        ("encryptionKey=a8Kd72Lq9ZpXa1", "a8Kd72Lq9ZpXa1"),
+        ("PHPSESSID=a8kd72lq9zpxa8kd72lq9zpx", "a8kd72lq9zpxa8kd72lq9zpx"),
+        ("Cookie: theme=dark; session=a8Kd72Lq9ZpXa8Kd72Lq9ZpX; x=1", "a8Kd72Lq9ZpXa8Kd72Lq9ZpX"),
+        (r#"{"cookie": "theme=dark; sid=a8Kd72Lq9ZpXa8Kd72Lq9ZpX"}"#, "a8Kd72Lq9ZpXa8Kd72Lq9ZpX"),
+        (r#"{"password": {"value": "hunter2!x"}}"#, "hunter2!x"),
+        (r#"{"DB_PASSWORD": {"type": "string", "default": "hunter2!x"}}"#, "hunter2!x"),
+        ("- name: DB_PASSWORD\n  value: hunter2!x\n", "hunter2!x"),
+        ("password:\n  value: hunter2!x\n", "hunter2!x"),
+        ("redis-cli -h db -a hunter2!x ping", "hunter2!x"),
+        ("openssl rsa -in k.pem -passin pass:hunter2!x", "hunter2!x"),
+        ("PGPASSWORD=hunter2!x psql -h db", "hunter2!x"),
+        ("ldapsearch -x -D cn=a -w hunter2!x", "hunter2!x"),
+        ("smbclient //a/b -U alice%hunter2!x", "hunter2!x"),
+        ("unzip -P hunter2!x a.zip", "hunter2!x"),
+        ("sqlcmd -S db -U sa -P hunter2!x", "hunter2!x"),
+        ("Authorization: ApiKey a8Kd72Lq9ZpXa8Kd72Lq9ZpX", "a8Kd72Lq9ZpXa8Kd72Lq9ZpX"),
+        ("X-Api-Key: a8Kd72Lq9ZpXa8Kd72Lq9ZpX", "a8Kd72Lq9ZpXa8Kd72Lq9ZpX"),
+        ("hasło: hunter2!x", "hunter2!x"),
+        ("mot_de_passe = 'hunter2!x'", "hunter2!x"),
+        ("setx API_TOKEN a8Kd72Lq9ZpXa8Kd", "a8Kd72Lq9ZpXa8Kd"),
+        ("ENV API_TOKEN=a8Kd72Lq9ZpXa8Kd", "a8Kd72Lq9ZpXa8Kd"),
+        ("ENV DB_PASSWORD hunter2!x9", "hunter2!x9"),
+        ("variable \"db_password\" {\n  default = \"hunter2!x\"\n}", "hunter2!x"),
+    ] {
+        let found = detector.scan(text);
+        if !found.iter().any(|one| &text[one.range()] == datum) {
+            let found: Vec<_> = found.iter().map(|one| &text[one.range()]).collect();
+            missed.push(format!("{text}: {found:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn tokens_of_a_shape_of_their_own_need_no_name() {
+    let detector = Detector::builder().build().unwrap();
+    for id in ["discord-bot", "airtable", "twilio-api-key", "yandex-oauth", "yandex-iam"] {
+        let token = rules().find(|rule| rule.id == id).unwrap().sample(5).unwrap();
+        for text in [token.clone(), format!("see {token}, and go on"), format!("x='{token}'")] {
+            let found = detector.scan(&text);
+            assert!(found.iter().any(|one| text[one.range()] == token), "{id}: {text} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn names_of_two_meanings_hold_no_secret_in_the_other_one() {
+    let detector = Detector::builder().build().unwrap();
+    for text in [
+        "pin: ^1.2.3",
+        "LED_PIN = 13",
+        "pinMode(13, OUTPUT)",
+        "salt: 16",
+        "saltRounds = 10",
+        "add salt and pepper to taste",
+        "cookie: accepted",
+        "cookies = request.cookies",
+        "Cookie: theme=dark; lang=en-GB",
+        "session_id: 550e8400-e29b-41d4-a716-446655440000",
+        "otp: enabled",
+        "option: -a value",
+        "cp -a build/release dist/",
+        "mkdir -p build/output/x1",
+        "docker run -p 8080:80 nginx",
+        "grep -P 'foo[0-9]+' a.txt",
+        "git log -p src/lib.rs1",
+        "tar -U file1.tar",
+        "pass: 1024",
+        "jwt: required",
+        "license: MIT",
+        "product_key_id: 17",
+        "{\"password\": {\"type\": \"string\", \"value\": \"\"}}",
+        "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db-auth1\n",
+        "Authorization: required for all calls",
+        "power: pw 12",
+    ] {
+        let found = detector.scan(text);
+        assert!(found.is_empty(), "{text}: {found:?}");
+    }
+}

@@ -204,3 +204,38 @@ fn numbers_are_found_in_every_way_of_writing_them() {
         assert!(data(text).is_empty(), "{text}: {:?}", data(text));
     }
 }
+
+#[test]
+fn an_address_is_found_where_a_word_or_a_key_speaks_of_one() {
+    finds(&[
+        ("Lieferadresse: Hauptstraße 5, 10115 Berlin", "Hauptstraße 5, 10115 Berlin"),
+        ("Anschrift: Musterstr. 12, 80331 München", "Musterstr. 12, 80331 München"),
+        (
+            "My address is 742 Evergreen Terrace, Springfield. He said",
+            "742 Evergreen Terrace, Springfield",
+        ),
+        ("she lives at 221B Baker Street, London", "221B Baker Street, London"),
+        ("收货地址为上海市浦东新区世纪大道路100号。谢谢", "上海市浦东新区世纪大道路100号"),
+        ("他家住北京市朝阳区建国路88号", "北京市朝阳区建国路88号"),
+        (
+            "ship to 1600 Pennsylvania Avenue NW, Washington",
+            "1600 Pennsylvania Avenue NW, Washington",
+        ),
+        ("endereço: Rua das Flores 12, via 3", "Rua das Flores 12, via 3"),
+        ("住所：東京都港区芝公園4丁目2-8", "東京都港区芝公園4丁目2-8"),
+        (r#"{"street": "221B Baker Street"}"#, "221B Baker Street"),
+        (r#"{"shipping_address": "12 rue de la Paix, Paris"}"#, "12 rue de la Paix, Paris"),
+        (r#"{"addressLine1": "10 Downing Street"}"#, "10 Downing Street"),
+    ]);
+    for text in [
+        "IP address: 10.0.0.1 on port 80",
+        "the address is 0x7fff5fbff8c0",
+        "email address is required for 2 users",
+        r#"{"address": "0x52908400098527886E0F7030069857D2E4169EE7"}"#,
+        "地址：https://example.com/path/1",
+        "address = &array[12]",
+    ] {
+        let found = data(text);
+        assert!(!found.iter().any(|(rule, _)| rule == "postal-address"), "{text}: {found:?}");
+    }
+}
