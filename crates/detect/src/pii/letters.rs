@@ -122,11 +122,11 @@ pub(crate) fn postal_address(bytes: &[u8], from: usize) -> Option<Hit> {
         }
     }
     // A sentence that goes on is none of it: `..., Springfield. He said`.
-    if let Some(place) = memchr::memmem::find_iter(cut(rest, 0, len), b". ")
-        .find(|place| *place > 4 && cut(rest, place - 3, *place).iter().all(u8::is_ascii_lowercase))
-    {
-        len = place;
-    }
+    let ends_a_sentence = |place: &usize| {
+        let word = *place > 4 && cut(rest, place - 3, *place).iter().all(u8::is_ascii_lowercase);
+        word && !at(rest, place + 2).is_ascii_digit()
+    };
+    len = memchr::memmem::find_iter(cut(rest, 0, len), b". ").find(ends_a_sentence).unwrap_or(len);
     while len > 0
         && (rest.get(len).is_some_and(|byte| (byte & 0xC0) == 0x80)
             || matches!(at(rest, len - 1), b' ' | b'.' | b','))
