@@ -7,6 +7,8 @@
 //! wherever it stands. An edit that puts in no more of a mask than it takes out is let through: the text
 //! that it replaces must stand in the file as it is, so the file held the mask itself.
 //!
+//! Of a call of which nothing is known, what it looks for (`pattern`, `query`) is no text that it writes.
+//!
 //! Seen are labels, the plain forms, hashes, stars of secrets and the policy's own texts. Not seen are
 //! the forms that cannot be told from other text: `shape`, stars of personal data, a name's first letter
 //! with two stars, and templates of `patterns`.
@@ -58,6 +60,28 @@ const EDITS: [(&str, &str); 8] = [
     ("search", "replace"),
     ("find", "replace"),
 ];
+
+/// Keys under which tools take what they look for.
+const QUESTIONS: [&str; 15] = [
+    "pattern",
+    "regex",
+    "regexp",
+    "glob",
+    "query",
+    "q",
+    "search",
+    "search_query",
+    "keyword",
+    "keywords",
+    "term",
+    "needle",
+    "filter",
+    "path",
+    "file_path",
+];
+/// First words of a query that changes something.
+const STATEMENTS: [&str; 9] =
+    ["insert", "update", "upsert", "merge", "replace", "delete", "alter", "create", "mutation"];
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -115,12 +139,14 @@ impl Act for ProtectMasks {
     fn act(&self, view: &View<'_>) -> Result<Opinion, HandlerError> {
         let Some(call) = view.payload.tool_call() else { return Ok(Opinion::none()) };
         let shown = Shown::of(view);
-        let Some(mask) = self.mask_in_value(&call.arguments, &shown) else {
-            return Ok(Opinion::none());
-        };
-        if !self.may_write(call, view) {
+        // Most calls hold no mask at all: effects are asked for only when one does.
+        if self.mask_in_value(&call.arguments, &shown, Keys::All).is_none() {
             return Ok(Opinion::none());
         }
+        let Some(keys) = self.written_keys(call, view) else { return Ok(Opinion::none()) };
+        let Some(mask) = self.mask_in_value(&call.arguments, &shown, keys) else {
+            return Ok(Opinion::none());
+        };
         self.refusal(mask).map(|refusal| Opinion::vote(Vote::Deny(refusal)))
     }
 
@@ -145,21 +171,25 @@ impl ProtectMasks {
         Ok(refusal)
     }
 
-    /// Whether the call writes, or it is not known that it does not. A task for another agent writes
-    /// nothing by itself: what that agent does is judged by itself.
-    fn may_write(&self, call: &ToolCall, view: &View<'_>) -> bool {
+    /// Which arguments may be written: of a call that writes all, of one of which nothing is known those that are
+    /// no question; `None` of a call that writes nothing. A task for another agent writes nothing by itself:
+    /// what that agent does is judged by itself.
+    fn written_keys(&self, call: &ToolCall, view: &View<'_>) -> Option<Keys> {
         let kind = call.call.as_deref().and_then(|call| call.get("kind")).and_then(Json::as_str);
         if kind == Some("task") {
-            return false;
+            return None;
         }
-        let Some(memo) = &self.effects else { return true };
+        let Some(memo) = &self.effects else { return Some(Keys::NoQuestions) };
         let effects = memo.of(call, &view.event.session);
         let writes = effects.tally(Verb::Writes, &Question::Outside(Vec::new()));
-        writes.targets > 0 || effects.is_unknown(Verb::Writes)
+        if writes.targets > 0 || kind.is_some() && effects.is_unknown(Verb::Writes) {
+            return Some(Keys::All);
+        }
+        effects.is_unknown(Verb::Writes).then_some(Keys::NoQuestions)
     }
 
     /// The first mask among what the arguments would put somewhere.
-    fn mask_in<'c>(&self, arguments: &'c Object, shown: &Shown<'_>) -> Option<&'c str> {
+    fn mask_in<'c>(&self, arguments: &'c Object, shown: &Shown<'_>, keys: Keys) -> Option<&'c str> {
         let edit = EDITS.iter().find_map(|(old, new)| {
             let (old_text, new_text) =
                 (arguments.get(old)?.as_str()?, arguments.get(new)?.as_str()?);
@@ -170,11 +200,12 @@ impl ProtectMasks {
         }
         arguments.iter().find_map(|(key, value)| {
             let is_of_edit = edit.is_some_and(|(old, new, _)| key == old || key == new);
-            if is_of_edit { None } else { self.mask_in_value(value, shown) }
+            let asked = keys == Keys::NoQuestions && is_question(key, value);
+            if is_of_edit || asked { None } else { self.mask_in_value(value, shown, keys) }
         })
     }
 
-    fn mask_in_value<'c>(&self, value: &'c Json, shown: &Shown<'_>) -> Option<&'c str> {
+    fn mask_in_value<'c>(&self, value: &'c Json, shown: &Shown<'_>, keys: Keys) -> Option<&'c str> {
         match value {
             Json::Null | Json::Bool(_) | Json::Number(_) => None,
             Json::String(text) => match patch_of(text) {
@@ -185,8 +216,10 @@ impl ProtectMasks {
                 }
                 None => self.mask_put_in(text, "", shown),
             },
-            Json::Array(items) => items.iter().find_map(|item| self.mask_in_value(item, shown)),
-            Json::Object(object) => self.mask_in(object, shown),
+            Json::Array(items) => {
+                items.iter().find_map(|item| self.mask_in_value(item, shown, keys))
+            }
+            Json::Object(object) => self.mask_in(object, shown, keys),
         }
     }
 
@@ -197,6 +230,23 @@ impl ProtectMasks {
             !self.allow.iter().any(|allowed| allowed == mask) && count(new) > count(old)
         })
     }
+}
+
+/// Which arguments of a call are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    All,
+    /// All but those that ask for something: a search for a mask destroys nothing.
+    NoQuestions,
+}
+
+/// Whether the argument is a question by its key and by its value: one line that is no statement.
+fn is_question(key: &str, value: &Json) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let named = QUESTIONS.iter().any(|name| key.eq_ignore_ascii_case(name));
+    let states = STATEMENTS.iter().any(|word| first.eq_ignore_ascii_case(word));
+    named && !states && !text.contains('\n')
 }
 
 /// What a patch takes out and what it puts in, when a text is one.
