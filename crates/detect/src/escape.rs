@@ -6,6 +6,10 @@
 //! text really uses depends on who reads it later; what is decoded here is a second look at the text,
 //! never the only one.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::ascii::{ByteSet, at, cut};
 
 /// Bytes of a run in which escapes stand: what is printed, but for quotes and brackets. Bytes of other
@@ -14,6 +18,8 @@ const RUN: ByteSet = ByteSet::of("%\\&#;-._~+=?/:@,!*{}$^")
     .with_range(b'0', b'9')
     .with_range(b'a', b'z')
     .with_range(b'A', b'Z');
+/// Shortest text with an address in quoted-printable, in bytes: `a=40b.io`.
+const PRINTABLE_BYTES_MIN: usize = 8;
 /// Most backslashes before one escape: each string literal around it doubles them.
 const BACKSLASHES_MAX: usize = 4;
 
@@ -83,7 +89,10 @@ pub(crate) fn sites(bytes: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Places of `=40`, the `@` of quoted-printable text, in order.
 pub(crate) fn printable_sites(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    memchr::memmem::find_iter(bytes, b"=40")
+    // Made once: making it costs more than searching a short text.
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"=40"));
+    let enough = bytes.len() >= PRINTABLE_BYTES_MIN;
+    enough.then(|| FINDER.find_iter(bytes)).into_iter().flatten()
 }
 
 /// The run around the escape at `place`, within `start..` of the unit.

@@ -94,6 +94,9 @@ pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
 /// The short word for password with what may stand behind it.
 pub(crate) const PW: &[&str] = &["pw=", "pw:", "pw\"", "pw'", "pw "];
 
+/// How many keywords are ruled out at once.
+const GROUP: usize = 8;
+
 /// The letters of each keyword, so that most names are done with at once.
 const LETTERS: [Letters; KEYWORDS.len()] = {
     let mut all = [Letters::of(b""); KEYWORDS.len()];
@@ -408,7 +411,12 @@ pub(crate) fn strength_of(name: &str) -> Option<Strength> {
         return None;
     }
     let letters = Letters::of(bytes);
-    let possible = KEYWORDS.iter().zip(LETTERS).filter(|(_, needed)| letters.hold(*needed));
+    // A group at a time, for most names hold the letters of no keyword.
+    let groups = KEYWORDS.chunks(GROUP).zip(LETTERS.chunks(GROUP));
+    let possible = groups
+        .filter(|(_, needed)| needed.iter().fold(false, |any, one| any | letters.hold(*one)))
+        .flat_map(|(keywords, needed)| keywords.iter().zip(needed))
+        .filter(|(_, needed)| letters.hold(**needed));
     possible.map(|(keyword, _)| keyword).find_map(|(keyword, strength)| {
         let offset = crate::ascii::find_folded(bytes, keyword.as_bytes())?;
         speaks(bytes, offset, keyword.len(), *strength)

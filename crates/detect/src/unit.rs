@@ -24,11 +24,8 @@ pub(crate) struct Units<'a> {
 impl<'a> Units<'a> {
     /// Units from `origin` on; what lies before it is history and one unit.
     pub(crate) fn new(bytes: &'a [u8], origin: usize) -> Self {
-        let mut units = Self { bytes, start: 0, end: origin };
-        if origin == 0 {
-            units.end = next_end(bytes, 0).unwrap_or(bytes.len());
-        }
-        units
+        // The first unit's end is looked for when it is asked for: most scans never do.
+        Self { bytes, start: 0, end: origin }
     }
 
     /// The unit that holds `position`. Positions must not decrease; an earlier one gets the current unit.

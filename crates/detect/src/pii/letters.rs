@@ -162,7 +162,13 @@ pub(crate) fn address_of_key(key: &str, value: &[u8]) -> bool {
         let key = key.chars().filter(plain).flat_map(char::to_lowercase);
         key.filter(|char| !char.is_ascii_digit() || name.ends_with(*char)).eq(name.chars())
     };
-    value.len() <= ADDRESS_BYTES_MAX && KEYS.iter().any(named) && reads_like_one(value)
+    // Most values of most keys end here.
+    let words = value.iter().any(|byte| *byte == b' ' || *byte >= 0x80);
+    (8..=ADDRESS_BYTES_MAX).contains(&value.len())
+        && words
+        && value.iter().any(u8::is_ascii_digit)
+        && KEYS.iter().any(named)
+        && reads_like_one(value)
 }
 
 fn reads_like_one(text: &[u8]) -> bool {
