@@ -13,7 +13,7 @@ use crate::config::{BuildError, Context, CustomRule, RuleSetting};
 use crate::digest::hmac_sha256;
 use crate::finding::{Category, Finding, Kind, RuleId, Severity, Standing};
 use crate::hit::{Hit, resolve};
-use crate::keys::{self, KEYWORDS};
+use crate::keys;
 use crate::limits::{CUSTOM_PATTERN_BYTES_MAX, CUSTOM_PROGRAM_BYTES_MAX, CUSTOM_RULES_MAX};
 use crate::mask::preview;
 use crate::model::{NameModel, NameModelError};
@@ -350,14 +350,8 @@ fn cues(
     }
     let assigned = [Coded::PasswordAssignment, Coded::SecretAssignment, Coded::KeyAssignment];
     if assigned.into_iter().any(coded_on) {
-        for (keyword, strength) in KEYWORDS {
-            let long = keyword.len() > 2;
-            // The prefilter knows no word of two bytes: it is found with what may stand behind it.
-            let found: &[&'static str] =
-                if long { std::slice::from_ref(keyword) } else { keys::PW };
-            for word in found {
-                add(word, keyword.len(), false, Cue::Assign(*strength));
-            }
+        for (word, len, strength) in keys::cues() {
+            add(word, len, false, Cue::Assign(strength));
         }
     }
     let groups: &[(Coded, &[&'static str], bool, Cue)] = &[

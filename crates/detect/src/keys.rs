@@ -8,7 +8,7 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::value::Strength;
 
 /// Keywords and what they say.
-pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
+const KEYWORDS: &[(&str, Strength)] = &[
     ("password", Strength::Password),
     ("passwd", Strength::Password),
     ("passphrase", Strength::Password),
@@ -92,7 +92,16 @@ pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
 ];
 
 /// The short word for password with what may stand behind it.
-pub(crate) const PW: &[&str] = &["pw=", "pw:", "pw\"", "pw'", "pw "];
+const PW: &[&str] = &["pw=", "pw:", "pw\"", "pw'", "pw "];
+
+/// The words by which a text is searched for names: each with the length of its keyword and what it says. The
+/// prefilter knows no word of two bytes, which is found with what may stand behind it.
+pub(crate) fn cues() -> impl Iterator<Item = (&'static str, usize, Strength)> {
+    KEYWORDS.iter().flat_map(|(keyword, strength)| {
+        let words = if keyword.len() > 2 { std::slice::from_ref(keyword) } else { PW };
+        words.iter().map(|word| (*word, keyword.len(), *strength))
+    })
+}
 
 /// How many keywords are ruled out at once.
 const GROUP: usize = 8;
@@ -291,28 +300,8 @@ pub(crate) fn speaks(
     if !keyword.is_ascii() {
         return Some(strength);
     }
-    let previous = before(name, offset);
-    // `PASS` in `COMPASS` or `key` in `monkey` is no word of its own; long keywords are.
-    let short = len <= 4;
-    let opens = !previous.is_ascii_alphabetic()
-        || first.is_ascii_uppercase() && previous.is_ascii_lowercase();
-    let glued = [
-        b"db".as_slice(),
-        b"my",
-        b"user",
-        b"root",
-        b"admin",
-        b"smtp",
-        b"mail",
-        b"redis",
-        b"sudo",
-        b"o",
-    ];
-    if short && !opens {
-        let head = cut(name, 0, offset);
-        if strength == Strength::Weak || !glued.iter().any(|lead| head.eq_ignore_ascii_case(lead)) {
-            return None;
-        }
+    if len <= 4 && !opens(name, offset, first) && !is_glued(cut(name, 0, offset), strength) {
+        return None;
     }
     let tail = cut(name, offset + len, name.len());
     let tail = if keyword.eq_ignore_ascii_case(b"credential") {
@@ -356,6 +345,19 @@ pub(crate) fn speaks(
         }
     }
     Some(strength)
+}
+
+/// Whether a short keyword begins a word of the name: `PASS` in `COMPASS` or `key` in `monkey` does not.
+fn opens(name: &[u8], offset: usize, first: u8) -> bool {
+    let previous = before(name, offset);
+    !previous.is_ascii_alphabetic() || first.is_ascii_uppercase() && previous.is_ascii_lowercase()
+}
+
+/// Whether a short keyword is written right behind a word that it is at home with: `dbpass`.
+fn is_glued(head: &[u8], strength: Strength) -> bool {
+    const LEADS: [&[u8]; 10] =
+        [b"db", b"my", b"user", b"root", b"admin", b"smtp", b"mail", b"redis", b"sudo", b"o"];
+    strength != Strength::Weak && LEADS.iter().any(|lead| head.eq_ignore_ascii_case(lead))
 }
 
 /// The name without a `_`, `-` or `.` at its end.
