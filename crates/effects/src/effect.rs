@@ -278,6 +278,20 @@ impl Effects {
         }
     }
 
+    /// Takes back what was shown since there were `before` effects; whether anything was. For output that
+    /// goes into a value and is shown only when the value is.
+    pub(crate) fn take_back_shown(&mut self, before: usize) -> bool {
+        let shown = self.list.iter().skip(before).any(|effect| effect.verb == Verb::Exposes);
+        if shown {
+            let mut index = 0;
+            self.list.retain(|effect| {
+                index += 1;
+                index <= before || effect.verb != Verb::Exposes
+            });
+        }
+        shown
+    }
+
     pub(crate) fn unknown(&mut self, verb: Verb, reason: Reason, piece: &Piece) {
         self.add(verb, Target::Unknown(reason), piece);
     }

@@ -35,8 +35,9 @@ impl Effects {
     pub fn touches<'a>(&'a self, protected: &'a Protected) -> impl Iterator<Item = Touch<'a>> {
         self.iter().filter_map(move |effect| match (&effect.verb, &effect.target) {
             (Verb::Writes | Verb::Deletes, Target::Path(path)) => {
-                // `git ls-files | xargs sed -i`: any file there is, by name none of these.
-                if effect.verb == Verb::Writes && path.is_anything() {
+                // `git ls-files | xargs sed -i`: any file there is, by name none of these. What is deleted so
+                // is asked about (`Run::absolute`).
+                if path.is_anything() && !path.is_tree() {
                     return None;
                 }
                 let below = |place: &String| path.within_or_is(place);

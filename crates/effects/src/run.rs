@@ -166,6 +166,9 @@ impl<'e> Run<'e> {
         debug_assert!(things::is_thing(verb, thing), "{verb} {thing}");
         let thing = match (verb, thing) {
             (Verb::Destroys, "database") => things::database(&self.piece.text),
+            (Verb::Destroys, "test-database") if things::is_production(&self.piece.text) => {
+                "database"
+            }
             (_, thing) => thing,
         };
         self.out.add(verb, Target::Thing(thing.into()), &self.piece);
@@ -248,7 +251,13 @@ impl<'e> Run<'e> {
         }
         let resolved = self.resolved(&absolute);
         let fresh = tree && verb == Verb::Writes && self.is_fresh(&absolute, resolved.as_deref());
+        // Files that a program lists, deleted: below the workspace's root that may be every one of it.
+        let folder = path::folder_of(&absolute);
+        let all = verb == Verb::Deletes && self.ctx.root.is_some_and(|root| root == folder);
         let target = PathTarget::new(absolute, resolved, tree).fresh(fresh);
+        if all && !tree && target.is_anything() {
+            self.unknown(verb, Reason::PathText);
+        }
         self.out.add(verb, Target::Path(target), &self.piece);
     }
 

@@ -53,6 +53,7 @@ const ESCALATES: &[&str] = &[
     "cloud-rights",
     "cluster-rights",
     "database-rights",
+    "docker-socket",
     "execution-policy",
     "firewall",
     "fleet",
@@ -164,13 +165,50 @@ pub const fn things(verb: Verb) -> &'static [&'static str] {
     }
 }
 
-/// What a destroyed database is by its name: one for tests is made anew every day.
+/// Words in the names of databases that are made anew every day.
+const FOR_TESTS: &[&str] = &[
+    "test",
+    "tests",
+    "testing",
+    "dev",
+    "devel",
+    "development",
+    "local",
+    "tmp",
+    "temp",
+    "scratch",
+    "sandbox",
+    "ci",
+    "e2e",
+    "spec",
+    "playground",
+];
+/// Words that end like those and mean something else.
+const NOT_FOR_TESTS: &[&str] = &["latest", "contest", "attest", "protest", "greatest"];
+
+/// What a destroyed database is by the words of the command: one for tests or development is made anew every
+/// day, unless the command speaks of production as well.
 pub(crate) fn database(command: &str) -> &'static str {
-    let mut words = command.split(|c: char| !c.is_ascii_alphabetic());
-    match words.any(|word| word.eq_ignore_ascii_case("test")) {
-        true => "test-database",
-        false => "database",
+    if is_production(command) {
+        return "database";
     }
+    let command = command.to_ascii_lowercase().replace("/dev/", "/");
+    let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
+    let named = words.any(|word| {
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let glued =
+            (word.ends_with("test") || word.starts_with("test")) && !NOT_FOR_TESTS.contains(&word);
+        glued || FOR_TESTS.contains(&word)
+    });
+    if named { "test-database" } else { "database" }
+}
+
+/// Whether a command speaks of what customers use.
+pub(crate) fn is_production(command: &str) -> bool {
+    let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| {
+        ["prod", "production", "live"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    })
 }
 
 /// Whether `thing` is one that `verb` can act on. The history of a branch has the branch's name in it.

@@ -153,7 +153,12 @@ pub(crate) fn language(name: &str) -> Option<Lang> {
     if verb_noun {
         return Some(Lang::Powershell);
     }
-    known::is_command(name).then_some(Lang::Cmd)
+    if known::is_command(name) {
+        return Some(Lang::Cmd);
+    }
+    // Names that other systems know stand in the table of programs and are not asked about here.
+    let lower = name.to_ascii_lowercase();
+    ALIASES.iter().any(|(alias, _)| *alias == lower).then_some(Lang::Powershell)
 }
 
 impl Run<'_> {

@@ -189,8 +189,11 @@ impl Run<'_> {
                 self.thing(Verb::Listens, "port");
                 return None;
             }
-            "base64" | "json.tool" | "this" | "timeit" | "venv" | "zipfile" | "tarfile"
-            | "calendar" => {
+            "venv" => {
+                self.virtual_environment(scope, rest);
+                return None;
+            }
+            "base64" | "json.tool" | "this" | "timeit" | "zipfile" | "tarfile" | "calendar" => {
                 return None;
             }
             _ => {
@@ -200,6 +203,17 @@ impl Run<'_> {
         };
         let argv = std::iter::once(name.to_owned()).chain(rest.iter().cloned()).collect();
         Some(self.invoke_apart(scope, argv, ""))
+    }
+
+    /// `python -m venv DIR`: what is written there sets up a shell and does nothing else.
+    fn virtual_environment(&mut self, scope: &Scope, args: &[String]) {
+        for folder in args.iter().filter(|word| !word.starts_with('-')) {
+            self.path(scope, Verb::Writes, folder, true);
+            for script in ["bin/activate", "Scripts/activate"] {
+                let file = format!("{}/{script}", folder.trim_end_matches('/'));
+                self.wrote(scope, &file, "", false);
+            }
+        }
     }
 
     pub(crate) fn crontab(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {

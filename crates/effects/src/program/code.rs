@@ -67,6 +67,18 @@ const ACTS: &[&str] = &[
     "delete",
     "unlink",
     "rm -",
+    "rm(\"",
+    "rm('",
+    "rm_rf",
+    "File.rm",
+    "file.remove",
+    "rmtree",
+    "removeItem",
+    "removeFile",
+    "deleteRecursively",
+    "System.cmd",
+    "ProcessBuilder",
+    "Process(",
     "os:cmd",
     "run(`",
     "call-process",
@@ -184,6 +196,68 @@ impl Run<'_> {
             self.unknown(Verb::Runs, Reason::RunText);
         }
         self.environment_of(text);
+        self.named_secrets(text);
+    }
+
+    /// `os.getenv("API_TOKEN")` and its like.
+    fn named_secrets(&mut self, text: &str) {
+        const ASKS: [&str; 8] = [
+            "getenv(",
+            "Getenv(",
+            "get_env(",
+            "ENV.fetch(",
+            "env.get(",
+            "env::var(",
+            "System.getenv(",
+            "lookup_env(",
+        ];
+        for (at, ask) in ASKS.iter().flat_map(|ask| text.match_indices(ask)) {
+            let inside = text.get(at + ask.len()..).unwrap_or_default().trim_start();
+            let name: String = inside
+                .trim_start_matches(['"', '\'', 'b'])
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .take(64)
+                .collect();
+            if is_secret_name(&name) {
+                self.secret_name = name.into();
+                self.secret(Verb::Exposes);
+            }
+        }
+    }
+
+    /// The environment in a filter of `jq`: `env`, `$ENV`, `env.NAME`.
+    pub(crate) fn jq_environment(&mut self, filter: &str) {
+        for (at, word) in filter.match_indices("env").chain(filter.match_indices("$ENV")) {
+            let before = filter.get(..at).unwrap_or_default().chars().next_back();
+            let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '"' | '$');
+            let rest = filter.get(at + word.len()..).unwrap_or_default();
+            if before.is_some_and(part)
+                || rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            {
+                continue;
+            }
+            self.variable_of(rest);
+        }
+    }
+
+    fn awk_environment(&mut self, text: &str) {
+        for (at, word) in text.match_indices("ENVIRON") {
+            self.variable_of(text.get(at + word.len()..).unwrap_or_default());
+        }
+    }
+
+    /// What stands behind the environment as a whole: a name, or nothing.
+    fn variable_of(&mut self, rest: &str) {
+        let named = rest.trim_start_matches(['.', '[', '"', '\'']);
+        let name: String =
+            named.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').take(64).collect();
+        if name.is_empty() || named.len() == rest.len() {
+            self.environment();
+        } else if is_secret_name(&name) {
+            self.secret_name = name.into();
+            self.secret(Verb::Exposes);
+        }
     }
 
     fn environment_of(&mut self, text: &str) {
@@ -219,7 +293,9 @@ impl Run<'_> {
                         "p ",
                         "dict(",
                     ];
-                    if prints.iter().any(|word| text.contains(word)) {
+                    // `node -p process.env` prints what the text is worth.
+                    let alone = text.trim().trim_end_matches(';') == needle.trim_end_matches('.');
+                    if alone || prints.iter().any(|word| text.contains(word)) {
                         self.environment();
                     }
                 }
@@ -291,6 +367,7 @@ impl Run<'_> {
     /// `awk`: `system(..)`, pipes to and from commands, and redirections.
     fn awk_script(&mut self, scope: &Scope, text: &str) {
         // gawk's own connections: a host that is read from or written to.
+        self.awk_environment(text);
         if text.contains("/inet/") || text.contains("/inet4/") || text.contains("/inet6/") {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }

@@ -274,6 +274,11 @@ impl Run<'_> {
             Out::Cwd => scope.cwd.to_string(),
             Out::Root => self.root(),
             Out::Below => mark::BELOW.to_string(),
+            Out::Listed => {
+                let args = &running.args.positionals;
+                let listed = !args.is_empty() && args.iter().all(|word| is_file_pattern(word));
+                if listed { args.join("\n") } else { mark::BELOW.to_string() }
+            }
             Out::BelowArgs => {
                 let places = running.args.values.iter().filter(|(role, _)| *role == Role::Read);
                 let mut lines = String::new();
@@ -394,6 +399,11 @@ impl Run<'_> {
             Handler::Patch => self.patch_program(inner, running),
             Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),
+            Handler::Jq => {
+                let filter = running.args.positionals.first().map_or("", |first| first.as_str());
+                self.jq_environment(filter);
+                None
+            }
         }
     }
 }
@@ -418,6 +428,12 @@ pub(crate) fn known_name<'t>(
         }
     }
     None
+}
+
+/// Whether a word is a pattern that files rather than folders follow: `*.tmp`, but not `*`.
+fn is_file_pattern(word: &str) -> bool {
+    let name = path::base_name(word);
+    name.contains(mark::ANY) && name.chars().filter(|c| !mark::is_mark(*c)).count() > 1
 }
 
 /// The language that a script's first line names.

@@ -44,7 +44,8 @@ impl Run<'_> {
                 | Act::InPlace
                 | Act::DeletesArgs
                 | Act::ReadsArgs
-                | Act::NoAgent => {}
+                | Act::NoAgent
+                | Act::Mirror => {}
             }
         }
         if unguarded && !running.args.acts_on(&Act::Agent) {
@@ -106,10 +107,7 @@ impl Run<'_> {
                     }
                 }
             },
-            Role::RemoteInto => match net::remote_host(value) {
-                Some(host) => self.host(host),
-                None => self.place_into(scope, running, value, tree),
-            },
+            Role::RemoteInto => self.remote_into(scope, running, value, tree),
             Role::Code(lang) => self.code(scope, lang, value),
             Role::Script(lang) => {
                 let words = running.args.positionals.iter().skip_while(|word| *word != value);
@@ -137,6 +135,40 @@ impl Run<'_> {
                 self.thing(Verb::Destroys, "remote-object");
             }
             Role::Method => {}
+            Role::Device => self.formatted(scope, value),
+        }
+    }
+
+    /// The place that a copy goes to, here or on another host.
+    fn remote_into(&mut self, scope: &Scope, running: &Running<'_, '_>, value: &str, tree: bool) {
+        let mirrors = running.args.acts_on(&Act::Mirror);
+        if let Some(host) = net::remote_host(value) {
+            self.host(host);
+            if mirrors {
+                self.thing(Verb::Destroys, "mirror");
+            }
+            return;
+        }
+        self.place_into(scope, running, value, tree);
+        if mirrors {
+            // What the source does not have is deleted there.
+            self.path(scope, Verb::Deletes, value, true);
+        }
+    }
+
+    /// What is formatted or partitioned: a disk, or the image of one in a file.
+    fn formatted(&mut self, scope: &Scope, value: &str) {
+        // `parted disk.img mklabel gpt`: the rest are no places.
+        if !value.contains(['/', '.', ':']) && !mark::has_mark(value) {
+            return;
+        }
+        let at = path::normalise(&scope.cwd, value);
+        let is_file = at.is_some_and(|at| !mark::has_void(&at) && !at.starts_with("/dev/"));
+        let is_drive = value.len() == 2 && value.ends_with(':');
+        if is_file && !is_drive {
+            self.path(scope, Verb::Writes, value, false);
+        } else {
+            self.thing(Verb::Destroys, "disk");
         }
     }
 
@@ -235,8 +267,10 @@ impl Run<'_> {
         if !is_path {
             return;
         }
-        if source.ends_with("docker.sock") || source == "/" || source.starts_with("/etc") {
+        if source == "/" || source.starts_with("/etc") {
             self.thing(Verb::Escalates, "host-from-container");
+        } else if source.ends_with("docker.sock") {
+            self.thing(Verb::Escalates, "docker-socket");
         }
         let verb = if read_only { Verb::Reads } else { Verb::Does };
         if verb == Verb::Reads {

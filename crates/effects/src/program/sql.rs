@@ -126,7 +126,9 @@ impl Run<'_> {
             let first = text.split_whitespace().next().unwrap_or_default();
             let scripted = first == "EVAL" && text.contains("FLUSH");
             if scripted || matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN") {
-                self.thing(Verb::Destroys, "database");
+                // One's own cache is filled again.
+                let here = running.args.value("-h").is_none_or(is_here) && !running.args.has("-u");
+                self.thing(Verb::Destroys, if here { "test-database" } else { "database" });
             }
             if text.starts_with("CONFIG SET DIR")
                 || text.starts_with("CONFIG SET DBFILENAME")
@@ -139,6 +141,11 @@ impl Run<'_> {
         }
         None
     }
+}
+
+/// Whether a host is this machine, by its usual names.
+fn is_here(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
 }
 
 /// Statements without comments, split at semicolons outside of quotes.

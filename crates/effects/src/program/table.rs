@@ -89,6 +89,8 @@ pub(crate) enum Role {
     Mount,
     /// An HTTP method.
     Method,
+    /// A disk that is formatted, or a file that holds the image of one.
+    Device,
 }
 
 /// Languages whose one-liners are looked into.
@@ -146,6 +148,8 @@ pub(crate) enum Act {
     DeletesArgs,
     /// Positional arguments are read instead of skipped.
     ReadsArgs,
+    /// What the source does not have is deleted at the target.
+    Mirror,
 }
 
 /// What a program prints, as far as it matters to what comes after it.
@@ -163,6 +167,8 @@ pub(crate) enum Out {
     Below,
     /// Paths below its path arguments.
     BelowArgs,
+    /// Its arguments where they are patterns of file names, else paths below the folder.
+    Listed,
     /// A fresh temporary path.
     Temp,
     /// Text that sets up a shell.
@@ -230,6 +236,7 @@ pub(crate) enum Handler {
     Mkfifo,
     Fd,
     Printenv,
+    Jq,
     Tee,
     EditorInput,
     Patch,

@@ -40,6 +40,7 @@ pub(crate) fn role(word: &str) -> Option<Role> {
         "program" => Role::Program,
         "mount" => Role::Mount,
         "method" => Role::Method,
+        "device" => Role::Device,
         _ => return None,
     })
 }
@@ -106,6 +107,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         "inplace" => Act::InPlace,
         "deletesargs" => Act::DeletesArgs,
         "readsargs" => Act::ReadsArgs,
+        "mirror" => Act::Mirror,
         _ => return None,
     })
 }
@@ -117,6 +119,7 @@ pub(crate) fn out(name: &str) -> Option<Out> {
         "root" => Out::Root,
         "below" => Out::Below,
         "belowargs" => Out::BelowArgs,
+        "listed" => Out::Listed,
         "temp" => Out::Temp,
         "init" => Out::Init,
         "remote" => Out::Remote,
@@ -177,6 +180,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "mkfifo" => Handler::Mkfifo,
         "fd" => Handler::Fd,
         "printenv" => Handler::Printenv,
+        "jq" => Handler::Jq,
         "tee" => Handler::Tee,
         "patch" => Handler::Patch,
         "editorinput" => Handler::EditorInput,

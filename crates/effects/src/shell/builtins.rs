@@ -190,6 +190,11 @@ impl Run<'_> {
         if is_input(file) {
             return self.run_text(scope, stdin, "");
         }
+        // `. "$(conda info --base)/etc/profile.d/conda.sh"`: a known tool's own.
+        if file.starts_with(mark::INIT) {
+            self.unknown(Verb::Does, Reason::SetUpText);
+            return String::new();
+        }
         self.path(scope, Verb::Reads, file, false);
         if self.is_login_file(scope, file) {
             self.unknown(Verb::Does, Reason::SetUpText);

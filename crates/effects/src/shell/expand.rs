@@ -109,6 +109,11 @@ impl Run<'_> {
         }
     }
 
+    /// The output of a command that is put into a word: a secret in it is shown when the word is.
+    fn caught(&mut self, before: usize, text: String) -> String {
+        if self.out.take_back_shown(before) { mark::SECRET.to_string() } else { text }
+    }
+
     /// The one text of some parts, without splitting: assignments, here-documents, redirections.
     pub(crate) fn text(&mut self, scope: &mut Scope, parts: &[Part<'_>]) -> String {
         let mut field = Field { text: String::new(), quoted: true, braces: false, split: false };
@@ -156,13 +161,17 @@ impl Run<'_> {
             }
             Part::Command { script, quoted } => {
                 field.quoted |= *quoted;
+                let before = self.out.len();
                 let text = self.substitute(scope, script);
+                let text = self.caught(before, text);
                 put(scope, &[text], *quoted, field);
             }
             Part::Backtick { text, quoted } => {
                 field.quoted |= *quoted;
                 let inner = unescape_backtick(text, *quoted);
+                let before = self.out.len();
                 let text = self.substitute_text(scope, &inner);
+                let text = self.caught(before, text);
                 put(scope, &[text], *quoted, field);
             }
             Part::Arithmetic(parts) => {
@@ -256,10 +265,9 @@ impl Run<'_> {
                 let value = match single(&known) {
                     Some(value) if !value.is_empty() => value,
                     Some(_) => default,
-                    // Not set in this text: the environment may hold it. One of the two.
-                    None if name == "TMPDIR" || name.starts_with("XDG_") => default,
-                    None if self.choice.pick(name, 2) == 0 => default,
-                    None => self.void(name),
+                    // Not set in this text, and each text has a shell of its own: an agent cannot have set it
+                    // in another. What the person set in the environment is the person's.
+                    None => default,
                 };
                 if matches!(op, Op::Assign(_)) {
                     scope.set(name, Var::Scalar(vec![value.clone()]));

@@ -66,6 +66,7 @@ const COMMANDS: &[&str] = &[
     "rundll32",
     "cscript",
     "wscript",
+    "forfiles",
     "taskkill",
     "runas",
 ];
@@ -244,6 +245,10 @@ impl Run<'_> {
             "stop-process" | "taskkill" | "stop-service" => false,
             "certutil" | "bitsadmin" | "mshta" | "regsvr32" | "rundll32" | "cscript"
             | "wscript" => {
+                // `javascript:..` and `vbscript:..` in place of a file.
+                if targets.iter().any(|t| t.to_ascii_lowercase().contains("script:")) {
+                    self.unknown(Verb::Runs, Reason::RunText);
+                }
                 let urls: Vec<&String> = targets.iter().filter(|t| t.contains("://")).collect();
                 for url in &urls {
                     let at = url.find("http").unwrap_or(0);
@@ -255,6 +260,20 @@ impl Run<'_> {
                     self.wrote(scope, file, &mark::REMOTE.to_string(), false);
                 }
                 !urls.is_empty()
+            }
+            "forfiles" => {
+                let line = command.words.join(" ");
+                let lower = line.to_ascii_lowercase();
+                if let Some(at) = lower.find("/c ") {
+                    let place = line
+                        .split_once("/p ")
+                        .map_or(".", |(_, rest)| rest.split_whitespace().next().unwrap_or("."));
+                    let found = format!("{}\\*", place.trim_end_matches('\\'));
+                    let text = line.get(at + 3..).unwrap_or_default().trim_matches('"');
+                    let text = text.replace("@file", &found).replace("@path", &found);
+                    self.windows_text(scope, Lang::Cmd, &text);
+                }
+                false
             }
             "runas" => {
                 self.thing(Verb::Escalates, "root");
