@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
@@ -10,6 +11,16 @@ use std::ffi::OsString;
 Put it where your client starts the server:
   before:  npx -y @modelcontextprotocol/server-filesystem .
   after:   tollgate mcp --server files -- npx -y @modelcontextprotocol/server-filesystem .
+
+A server behind a URL, for a client that starts programs:
+  tollgate mcp --server tracker --upstream https://tracker.example.com/mcp
+
+For a client that speaks HTTP, at http://127.0.0.1:8931/mcp:
+  tollgate mcp --listen 127.0.0.1:8931 --upstream https://tracker.example.com/mcp
+  tollgate mcp --listen 127.0.0.1:8931 -- npx -y @modelcontextprotocol/server-filesystem .
+
+Tokens are in files that only you can read, or in TOLLGATE_MCP_UPSTREAM_TOKEN and
+TOLLGATE_MCP_CLIENT_TOKEN; never in a flag or a URL.
 
 Standard input and output belong to the protocol; what people should know is on standard error."
 )]
@@ -20,6 +31,22 @@ pub(crate) struct McpArguments {
     /// The server's name, as policies and the ledger know it (default: the program's)
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+
+    /// Serve clients over HTTP at this address of this machine, at the path /mcp
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+
+    /// The URL of the server, where it is no program
+    #[arg(long, value_name = "URL", conflicts_with = "program")]
+    pub(crate) upstream: Option<String>,
+
+    /// A file with the token that the server is given
+    #[arg(long, value_name = "FILE", requires = "upstream")]
+    pub(crate) upstream_token_file: Option<PathBuf>,
+
+    /// A file with the token that clients must send
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) client_token_file: Option<PathBuf>,
 
     /// The program that is the server, and its arguments
     #[arg(last = true, value_name = "COMMAND")]

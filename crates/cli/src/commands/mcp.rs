@@ -8,6 +8,7 @@ use crate::desk::{Desk, agreed, unopened};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +16,9 @@ use tollgate::Tollgate;
 use tollgate::gate::text::shown;
 use tollgate::gate::{EventId, Name, RecordKind, Session};
 use tollgate::places::user_name;
+use tollgate_server::mcp::http::{
+    self, AddressError, CLIENT_TOKEN, Listening, Token, UPSTREAM_TOKEN, Upstream, listen_address,
+};
 use tollgate_server::mcp::{
     Asking, Command, Definitions, Ended, PinFile, Relay, RelayOptions, stdio,
 };
@@ -36,17 +40,20 @@ pub(crate) fn run(globals: &Globals, arguments: &McpArguments) -> Result<Exit, F
     }
 }
 
+/// Where the relay's server is.
+enum Behind {
+    Url(Box<Upstream>),
+    Program(Command),
+}
+
 fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
-    if arguments.program.is_empty() {
-        return Err(Failure::usage(
-            "there is no server to relay to",
-            "tollgate mcp --server NAME -- PROGRAM ARGUMENTS..",
-        ));
-    }
+    let behind = behind(arguments)?;
+    let door = door(arguments)?;
     let desk = Desk::new(globals)?;
-    let server = match &arguments.server {
-        Some(name) => name.clone(),
-        None => name_of(&arguments.program),
+    let server = match (&arguments.server, &arguments.upstream) {
+        (Some(name), _) => name.clone(),
+        (None, Some(url)) => host_of(url),
+        (None, None) => name_of(&arguments.program),
     };
     let (opened, relay) = open(&desk, &server)?;
     let watch = opened.watch(|heard| match heard {
@@ -65,29 +72,132 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         cwd: std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into()),
         ..Session::new(format!("mcp-{}", EventId::made(desk.now())))
     };
-    let command = command(&arguments.program)?;
-    let ended = runtime.block_on(stdio::relay(
-        &relay,
-        session,
-        &command,
-        std::io::stdin(),
-        std::io::stdout(),
-        told_to_end(),
-    ));
+    let ended = runtime.block_on(run_hop(&relay, session, behind, door));
     let flushed = runtime.block_on(opened.gate().flush());
     // The thread that reads standard input may wait for ever.
     runtime.shutdown_background();
     flushed
         .map_err(|error| Failure::internal(format!("the last records are not written: {error}")))?;
-    match ended.map_err(|error| Failure::usage(error, "check the command behind `--`"))? {
-        Ended::Itself(status, true) => Err(Failure::internal(format!(
+    match ended? {
+        Some(Ended::Itself(status, true)) => Err(Failure::internal(format!(
             "the server `{server}` ended before its client: {status}"
         ))),
-        Ended::Itself(status, false) if !status.success() => {
+        Some(Ended::Itself(status, false)) if !status.success() => {
             Err(Failure::internal(format!("the server `{server}` ended with {status}")))
         }
-        Ended::Itself(_, false) | Ended::Terminated | Ended::Killed => Ok(Exit::Done),
+        Some(Ended::Itself(_, false) | Ended::Terminated | Ended::Killed) | None => Ok(Exit::Done),
     }
+}
+
+/// Relays between the client and the server, whichever way each is spoken to.
+async fn run_hop(
+    relay: &Arc<Relay>,
+    session: Session,
+    behind: Behind,
+    door: Option<Door>,
+) -> Result<Option<Ended>, Failure> {
+    let (input, output) = (std::io::stdin(), std::io::stdout());
+    match (door, behind) {
+        (None, Behind::Program(command)) => {
+            let ended = stdio::relay(relay, session, &command, input, output, told_to_end()).await;
+            let ended =
+                ended.map_err(|error| Failure::usage(error, "check the command behind `--`"));
+            Ok(Some(ended?))
+        }
+        (None, Behind::Url(upstream)) => {
+            http::bridge(relay, session, *upstream, input, output, told_to_end()).await;
+            Ok(None)
+        }
+        (Some(door), behind) => {
+            let busy = |error| {
+                Failure::usage(
+                    format!("`{}` cannot be listened at: {error}", door.address),
+                    "choose another port, or 0 for any that is free",
+                )
+            };
+            let listener = tokio::net::TcpListener::bind(door.address).await.map_err(busy)?;
+            let address = listener.local_addr().map_err(busy)?;
+            output::note(&format!("listening at http://{address}/mcp"));
+            let behind = match behind {
+                Behind::Url(upstream) => http::Behind::Url(upstream),
+                Behind::Program(command) => http::Behind::Program(command),
+            };
+            let relay = Arc::clone(relay);
+            let listening = Listening { relay, behind, session, client_token: door.token };
+            http::serve(listener, listening, told_to_end()).await.map_err(Failure::internal)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Where clients come in over HTTP.
+struct Door {
+    address: SocketAddr,
+    token: Option<Token>,
+}
+
+fn door(arguments: &McpArguments) -> Result<Option<Door>, Failure> {
+    let Some(address) = &arguments.listen else { return Ok(None) };
+    let usage =
+        |error: AddressError| Failure::usage(error, "tollgate mcp --listen 127.0.0.1:8931 ..");
+    let address = listen_address(address).map_err(usage)?;
+    let token = token(arguments.client_token_file.as_deref(), CLIENT_TOKEN)?;
+    let remedy = "put a random text into a file with mode 0600 (openssl rand -hex 32), name it with \
+                  --client-token-file, and have the client send it as `Authorization: Bearer ..`";
+    match &token {
+        None if has_upstream_token(arguments) => Err(Failure::usage(
+            "whoever reaches this relay would use its credential of the server",
+            remedy,
+        )),
+        Some(token) if !token.is_guarding() => {
+            Err(Failure::usage("the token that clients must send is too short", remedy))
+        }
+        _ => Ok(Some(Door { address, token })),
+    }
+}
+
+fn behind(arguments: &McpArguments) -> Result<Behind, Failure> {
+    let Some(url) = &arguments.upstream else {
+        if arguments.program.is_empty() {
+            return Err(Failure::usage(
+                "there is no server to relay to",
+                "tollgate mcp --server NAME -- PROGRAM ARGUMENTS..",
+            ));
+        }
+        return Ok(Behind::Program(command(&arguments.program)?));
+    };
+    let token = token(arguments.upstream_token_file.as_deref(), UPSTREAM_TOKEN)?;
+    let upstream = Upstream::new(url, token);
+    let remedy = "tollgate mcp --upstream https://HOST/PATH [--upstream-token-file FILE]";
+    Ok(Behind::Url(Box::new(upstream.map_err(|error| Failure::usage(error, remedy))?)))
+}
+
+fn has_upstream_token(arguments: &McpArguments) -> bool {
+    let named =
+        arguments.upstream_token_file.is_some() || std::env::var_os(UPSTREAM_TOKEN).is_some();
+    arguments.upstream.is_some() && named
+}
+
+/// The token of this file, or of this environment variable.
+fn token(file: Option<&Path>, variable: &str) -> Result<Option<Token>, Failure> {
+    let found = match (file, std::env::var(variable)) {
+        (Some(file), _) => Token::of_file(file),
+        (None, Ok(value)) => Token::of_environment(variable, value),
+        (None, Err(std::env::VarError::NotPresent)) => return Ok(None),
+        (None, Err(std::env::VarError::NotUnicode(_))) => {
+            let why = format!("the environment variable {variable} holds no text");
+            return Err(Failure::usage(why, "put the token into a file with mode 0600"));
+        }
+    };
+    found
+        .map(Some)
+        .map_err(|error| Failure::usage(error, "put the token into a file with mode 0600"))
+}
+
+/// The name of a server behind a URL that is given none: that of its host.
+fn host_of(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or(rest).to_owned()
 }
 
 /// The gate under the policy in force, and the relay before it.

@@ -4,6 +4,7 @@
 //! standard error, so that a person sees what it says. It is ended in order: its input is closed,
 //! then it is told to end, then it is killed, with its group. Nothing of it is left behind.
 
+use super::http::{CLIENT_TOKEN, UPSTREAM_TOKEN};
 use super::limits::{CLOSE_MS, TERMINATE_MS};
 use std::ffi::OsString;
 use std::io;
@@ -32,7 +33,7 @@ pub enum Ended {
 }
 
 /// A server that runs.
-pub(super) struct Server {
+pub(in crate::mcp) struct Server {
     child: Child,
     group: Option<rustix::process::Pid>,
 }
@@ -45,6 +46,9 @@ impl Command {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
+            // Tokens of the relay are not the program's.
+            .env_remove(UPSTREAM_TOKEN)
+            .env_remove(CLIENT_TOKEN)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;

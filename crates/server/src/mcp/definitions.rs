@@ -7,6 +7,7 @@
 //! refuses nothing.
 
 use super::limits::TOOLS_MAX;
+use hyper::header::HeaderName;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -76,6 +77,16 @@ pub struct Definitions {
 struct Seen {
     suspicion: Option<Suspicion>,
     output_schema: Option<Arc<Json>>,
+    headers: Vec<ParamHeader>,
+}
+
+/// An argument that a header repeats (`x-mcp-header` in the tool's schema).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ParamHeader {
+    /// The header.
+    pub(super) header: HeaderName,
+    /// The keys that lead to the argument.
+    pub(super) path: Vec<String>,
 }
 
 /// What was noticed about a list.
@@ -149,8 +160,12 @@ impl Definitions {
                 noticed.push(Noticed { tool: Name::clone(&name), suspicion, is_refused });
             }
             let output_schema = tool.get("outputSchema").cloned().map(Arc::new);
+            let mut headers = Vec::new();
+            if let Some(schema) = tool.get("inputSchema") {
+                declared_headers(schema, &mut Vec::new(), &mut headers);
+            }
             if seen.len() < TOOLS_MAX || seen.contains_key(&name) {
-                seen.insert(name, Seen { suspicion, output_schema });
+                seen.insert(name, Seen { suspicion, output_schema, headers });
             }
         }
         Ok(noticed)
@@ -167,6 +182,11 @@ impl Definitions {
         self.seen().get(tool)?.output_schema.clone()
     }
 
+    /// The headers that repeat a tool's arguments, as last listed.
+    pub(super) fn param_headers(&self, tool: &str) -> Vec<ParamHeader> {
+        self.seen().get(tool).map(|seen| seen.headers.clone()).unwrap_or_default()
+    }
+
     /// The hook that refuses calls of such tools. It is registered like any other hook in code.
     pub fn hook(self: &Arc<Definitions>) -> Hook {
         let definitions = Arc::clone(self);
@@ -181,6 +201,21 @@ impl Definitions {
         Hook::new("mcp-definitions", EventKind::PreTool, Roles::JUDGE, handler)
             .with_priority(PRIORITY_SECURITY)
             .matching(Matcher::Always)
+    }
+}
+
+/// Headers count where a chain of `properties` leads to them, and nowhere else.
+fn declared_headers(schema: &Json, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) {
+    let properties = schema.get("properties").and_then(Json::as_object);
+    for (key, property) in properties.into_iter().flat_map(Object::iter) {
+        path.push(key.to_owned());
+        let name = property.get("x-mcp-header").and_then(Json::as_str);
+        let header = name.and_then(|name| format!("mcp-param-{name}").parse::<HeaderName>().ok());
+        if let Some(header) = header {
+            found.push(ParamHeader { header, path: path.clone() });
+        }
+        declared_headers(property, path, found);
+        path.pop();
     }
 }
 

@@ -10,6 +10,7 @@
 
 pub mod definitions;
 pub mod frame;
+pub mod http;
 pub mod limits;
 pub mod splice;
 pub mod stdio;
@@ -18,6 +19,7 @@ mod answer;
 mod child;
 mod lines;
 mod pins;
+mod pipe;
 mod relay;
 
 pub use child::{Command, Ended};

@@ -152,7 +152,8 @@ fn a_server_that_ends_leaves_nobody_waiting_and_no_call_without_an_outcome() {
         let rig = rig("  - { name: a, on: pre_tool, match: { tool: x }, deny: \"no\" }");
         let _ = rig.call("1", "t", "{}").await;
         let _ = rig.client_says(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
-        let answers = rig.talk.server_is_gone("it ended");
+        let answers: Vec<String> =
+            rig.talk.server_is_gone("it ended").into_iter().map(|(_, text)| text).collect();
         assert_eq!(answers.len(), 2);
         assert!(answers.iter().all(|text| at(&json(text), "error.code").as_i64() == Some(-32603)));
         // The next event writes down what became of the first call: nobody knows.

@@ -10,6 +10,9 @@
 mod asking;
 mod calls;
 mod lists;
+mod over_http;
+mod over_programs;
 mod passing;
 mod rig;
 mod texts;
+mod web;

@@ -20,12 +20,14 @@ const ARGUMENTS_CHARS_MAX: usize = 2_000;
 /// How long a question stands in a client that a policy gives no time, in milliseconds.
 const EXPIRES_MS: u64 = 10 * 60 * 1_000;
 
+/// A conversation and the way to its client.
+type AskedBy = (Weak<Conversation>, Arc<dyn Outlet>);
+
 /// The approver of a gate that relays stand before.
 #[derive(Default)]
 pub struct Asking {
-    conversations: Mutex<HashMap<Name, Weak<Conversation>>>,
-    /// The way to the client, by the event that asks.
-    ways: Mutex<HashMap<EventId, Arc<dyn Outlet>>>,
+    /// Who asks, and the way to its client, by the event that asks.
+    ways: Mutex<HashMap<EventId, AskedBy>>,
     durable: Option<Arc<dyn Approver>>,
     /// The yeses that the durable approvals gave: they are told what becomes of them.
     given: Mutex<HashSet<Name>>,
@@ -37,16 +39,15 @@ impl Asking {
         Arc::new(Asking { durable, ..Asking::default() })
     }
 
-    pub(super) fn join(&self, conversation: &Arc<Conversation>) {
-        let id = Name::clone(&conversation.session().id);
-        let mut all = lock(&self.conversations);
-        all.retain(|_, one| one.strong_count() > 0);
-        all.insert(id, Arc::downgrade(conversation));
-    }
-
     /// A call is being decided: this is the way to who made it.
-    pub(super) fn reach(&self, event: &EventId, client: &Arc<dyn Outlet>) {
-        lock(&self.ways).insert(event.clone(), Arc::clone(client));
+    pub(super) fn reach(
+        &self,
+        event: &EventId,
+        conversation: &Arc<Conversation>,
+        client: &Arc<dyn Outlet>,
+    ) {
+        let way = (Arc::downgrade(conversation), Arc::clone(client));
+        lock(&self.ways).insert(event.clone(), way);
     }
 
     pub(super) fn leave(&self, event: &EventId) {
@@ -54,10 +55,9 @@ impl Asking {
     }
 
     async fn put(&self, request: &ApprovalRequest) -> ApprovalReply {
-        let conversation =
-            lock(&self.conversations).get(&request.session.id).and_then(Weak::upgrade);
         let way = lock(&self.ways).get(&request.event_id).cloned();
-        if let (Some(conversation), Some(way)) = (conversation, way)
+        if let Some((conversation, way)) = way
+            && let Some(conversation) = conversation.upgrade()
             && conversation.can_elicit()
             && request.who.is_empty()
         {

@@ -1,6 +1,6 @@
 //! A call: before it goes to the server, and when its answer comes back.
 
-use super::{Asked, Conversation, Fate, Outlet, What, lock};
+use super::{Asked, Conversation, Fate, Outlet, What, inputs, lock};
 use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id};
 use crate::mcp::limits::{PROBE_MS, WAITING_MS};
@@ -24,6 +24,10 @@ pub(super) struct Form {
 }
 
 impl Form {
+    pub(super) fn new(is_tool: bool, is_modern: bool) -> Form {
+        Form { is_tool, is_modern }
+    }
+
     pub(super) fn of(asked: &Asked) -> Form {
         Form { is_tool: &*asked.method == "tools/call", is_modern: asked.is_modern }
     }
@@ -86,7 +90,7 @@ impl Conversation {
         let mut judged = (*call).clone();
         judged.call_id = Some(id.as_json().into());
         let event = self.event(judged);
-        self.relay.asking.reach(&event.id, client);
+        self.relay.asking.reach(&event.id, self, client);
         let event_id = event.id.clone();
         let ruling = tokio::select! {
             biased;
@@ -194,7 +198,7 @@ impl Conversation {
             Some(failure) if failure.code == Code::UnknownTool && form.is_tool => {
                 self.unknown_tool(id, &call.tool, form.is_modern).await
             }
-            Some(failure) => refusal(id, failure, decided, form),
+            Some(failure) => refusal(id, failure, Some(decided), form),
         };
         Fate::Answer(text)
     }
@@ -245,9 +249,19 @@ impl Conversation {
         if let Some(after) = settled.decision.as_ref().filter(|after| !after.goes_through())
             && let Some(failure) = &result.error
         {
-            return Fate::Pass(refusal(id, failure, after, form));
+            return Fate::Pass(refusal(id, failure, Some(after), form));
         }
-        Fate::Pass(self.written(frame, call, &came, &result))
+        let asks = inputs::asks(&frame);
+        let text = self.written(frame, call, &came, &result);
+        if !asks {
+            return Fate::Pass(text);
+        }
+        match self.govern_inputs(text, call).await {
+            Ok(text) => Fate::Pass(text),
+            Err(refused) => {
+                Fate::Pass(refusal(id, &refused.failure, refused.decision.as_deref(), form))
+            }
+        }
     }
 
     /// The answer with what the hooks changed.
@@ -343,8 +357,13 @@ fn came_back(frame: &Frame, call: &ToolCall) -> ToolResult {
     result
 }
 
-fn refusal(id: &Id, failure: &Failure, decision: &Decision, form: Form) -> String {
-    let told = answer::told(Some(decision), &failure.code);
+pub(super) fn refusal(
+    id: &Id,
+    failure: &Failure,
+    decision: Option<&Decision>,
+    form: Form,
+) -> String {
+    let told = answer::told(decision, &failure.code);
     if form.is_tool {
         return answer::result(id, &answer::failed_result(failure, told, form.is_modern));
     }

@@ -8,8 +8,10 @@
 //! known here) are calls of the gate; what is asked of the client's model is a model call; what
 //! else carries text (lists, instructions, log lines, progress) passes the hooks of results.
 
+mod again;
 mod ask;
 mod call;
+mod inputs;
 mod listing;
 mod open;
 mod served;
@@ -66,6 +68,8 @@ pub struct Relay {
     definitions: Arc<Definitions>,
     asking: Arc<Asking>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
+    /// What servers asked for inside of their results.
+    inputs: inputs::Pending,
 }
 
 /// One client's conversation with the server.
@@ -85,6 +89,8 @@ pub struct Conversation {
     /// Whether the client can show a question to a person.
     elicits: AtomicBool,
     next: AtomicU64,
+    /// What was answered lately: a stream that broke says it again. `None` where none can.
+    heard: Mutex<Option<again::Heard>>,
 }
 
 /// A request of the client that is under way.
@@ -124,7 +130,14 @@ impl Relay {
     /// A relay in front of a server.
     pub fn new(options: RelayOptions) -> Arc<Relay> {
         let RelayOptions { gate, server, definitions, asking, tell } = options;
-        Arc::new(Relay { gate, server, definitions, asking, tell })
+        Arc::new(Relay {
+            gate,
+            server,
+            definitions,
+            asking,
+            tell,
+            inputs: inputs::Pending::default(),
+        })
     }
 
     /// A conversation of this session; `server` is the way to the server.
@@ -133,7 +146,7 @@ impl Relay {
         session: Session,
         server: Arc<dyn Outlet>,
     ) -> Arc<Conversation> {
-        let conversation = Arc::new(Conversation {
+        Arc::new(Conversation {
             relay: Arc::clone(self),
             session: Mutex::new(Arc::new(session)),
             server,
@@ -143,12 +156,16 @@ impl Relay {
             tasks: Mutex::default(),
             elicits: AtomicBool::new(false),
             next: AtomicU64::new(0),
-        });
-        self.asking.join(&conversation);
-        conversation
+            heard: Mutex::default(),
+        })
     }
 
-    fn tell(&self, line: &str) {
+    /// What the server says its tools are.
+    pub(super) fn definitions(&self) -> &Arc<Definitions> {
+        &self.definitions
+    }
+
+    pub(super) fn tell(&self, line: &str) {
         (self.tell)(line);
     }
 }
@@ -175,11 +192,15 @@ impl Conversation {
 
     /// The server is gone: the answers to all that was asked of it and is still open. What those
     /// calls did is not known, and recorded so.
-    pub fn server_is_gone(&self, why: &str) -> Vec<String> {
+    pub fn server_is_gone(&self, why: &str) -> Vec<(Id, String)> {
         let asked: Vec<(Id, Asked)> = lock(&self.asked).drain().collect();
         lock(&self.own).clear();
         let open = asked.into_iter().filter(|(_, asked)| !asked.is_cancelled);
-        open.map(|(id, _)| answer::error(Some(&id), answer::INTERNAL, why, None)).collect()
+        open.map(|(id, _)| {
+            let text = answer::error(Some(&id), answer::INTERNAL, why, None);
+            (id, text)
+        })
+        .collect()
     }
 
     /// The server wrote what is no message. Nobody is given it; whoever waits for it is told.
@@ -203,6 +224,30 @@ impl Conversation {
         }
         lock(&self.served).clear();
         lock(&self.own).clear();
+    }
+
+    /// Nobody waits for the answer to this request any more. What it did is not known. Gives the
+    /// error that answers it, unless it is answered or cancelled already.
+    pub(super) fn give_up(&self, id: &Id, why: &str) -> Option<String> {
+        let asked = lock(&self.asked).remove(id)?;
+        asked.cancelled.notify_one();
+        let is_open = !asked.is_cancelled;
+        is_open.then(|| answer::error(Some(id), answer::INTERNAL, why, None))
+    }
+
+    /// Whether a request of the client is under way.
+    pub(super) fn is_open(&self, id: &Id) -> bool {
+        lock(&self.asked).contains_key(id)
+    }
+
+    /// Whether the server, or the relay, waits for the client's answer to this.
+    pub(super) fn awaits(&self, id: &Id) -> bool {
+        lock(&self.served).contains_key(id) || lock(&self.own).contains_key(id)
+    }
+
+    /// The relay that this is a conversation of.
+    pub(super) fn relay(&self) -> &Arc<Relay> {
+        &self.relay
     }
 
     /// Who acts.
@@ -235,6 +280,14 @@ impl Conversation {
             }
         };
         let is_call = matches!(what, What::Call { .. });
+        let frame = if frame.param("inputResponses").is_some() {
+            match self.settle_inputs(frame, &id).await {
+                Ok(frame) => frame,
+                Err(refused) => return Fate::Answer(refused),
+            }
+        } else {
+            frame
+        };
         let cancelled = Arc::new(Notify::new());
         let progress = frame.param("_meta").and_then(|meta| Id::of(meta.get("progressToken")?));
         let asked = Asked {
@@ -338,6 +391,7 @@ impl Conversation {
                 .tell("the server answered a request that nobody made; the answer is dropped");
             return Fate::Drop;
         };
+        self.note_heard(&id, &asked);
         let form = call::Form::of(&asked);
         let fate = match asked.what {
             What::Call { call, ticket: Some(ticket) } => {

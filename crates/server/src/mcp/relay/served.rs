@@ -95,13 +95,13 @@ impl Conversation {
 }
 
 /// What a client gave back.
-struct Came {
-    content: Json,
-    error: Option<Failure>,
+pub(super) struct Came {
+    pub(super) content: Json,
+    pub(super) error: Option<Failure>,
 }
 
 impl Came {
-    fn of_tool(self) -> Performed {
+    pub(super) fn of_tool(self) -> Performed {
         Performed::Tool(ToolResult {
             ok: self.error.is_none(),
             content: Arc::new(self.content),
@@ -111,7 +111,7 @@ impl Came {
         })
     }
 
-    fn of_model(self) -> Performed {
+    pub(super) fn of_model(self) -> Performed {
         let reply =
             Object::from_iter([("reply", self.content), ("tool_calls", Json::Array(Vec::new()))]);
         Performed::Model(ModelResult {
@@ -131,7 +131,7 @@ fn failed(error: &Json) -> Came {
     Came { content: error.get("data").cloned().unwrap_or_default(), error: Some(failure) }
 }
 
-fn message_of(performed: &Performed) -> String {
+pub(super) fn message_of(performed: &Performed) -> String {
     let failure = match performed {
         Performed::Tool(result) => result.error.as_ref(),
         Performed::Model(result) => result.error.as_ref(),
@@ -159,7 +159,7 @@ fn written(frame: Frame, performed: &Performed) -> String {
 }
 
 /// What the server wants from the client's model, as a call of a model.
-fn model_call(frame: &Frame) -> ModelCall {
+pub(super) fn model_call(frame: &Frame) -> ModelCall {
     let params = frame.params().and_then(Json::as_object).cloned().unwrap_or_default();
     let hint = params.get("modelPreferences").and_then(|wants| wants.get("hints")?.as_array());
     let named = hint.and_then(|hints| hints.first()?.get("name")?.as_str());
@@ -179,7 +179,7 @@ fn model_call(frame: &Frame) -> ModelCall {
 }
 
 /// The request with what the hooks changed; `None` where that cannot be said in this protocol.
-fn rewritten(frame: Frame, asked: &Payload, ran: &Payload) -> Option<String> {
+pub(super) fn rewritten(frame: Frame, asked: &Payload, ran: &Payload) -> Option<String> {
     let (before, after) = (asked.part()?, ran.part()?);
     if before == after {
         return Some(frame.into_text());
