@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tollgate::GUARD;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Event, Json, Payload, Timestamp, Verdict};
@@ -241,7 +242,11 @@ impl Past {
                 record.baseline.verdict,
                 record.baseline.hook.as_deref().map_or_else(String::new, |hook| {
                     let known = loaded.hooks().any(|known| known.name == hook);
-                    let not = if known { "" } else { ", which is no hook of this policy" };
+                    let not = match known {
+                        true => "",
+                        false if hook == GUARD => ", the gate's own guard, which no policy lifts",
+                        false => ", which is no hook of this policy",
+                    };
                     format!(" by {}{not}", shown(hook, LINE_CHARS_MAX))
                 })
             ));

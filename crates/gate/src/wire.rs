@@ -81,6 +81,7 @@ impl Event {
             Some(session) => read_session(Fields::of(session, "session")?)?,
         };
         let payload = fields.take("payload").unwrap_or_else(|| Object::new().into());
+        refuse_beside_payload(kind, &fields)?;
         let payload = read_payload(kind, Fields::of(payload, "payload")?)?;
         Ok(Event {
             id,
@@ -131,6 +132,20 @@ fn unknown_kind(word: &str) -> EventError {
     }
     let found = format!("`{word}`");
     EventError::Wrong { field: "kind".to_owned(), expected: "an event kind", found }
+}
+
+/// Optional parts of a tool call that stand beside the payload would be kept as unknown fields, and
+/// no hook would look at them: what is known under the wrong roof is an error.
+fn refuse_beside_payload(kind: EventKind, fields: &Fields) -> Result<(), EventError> {
+    if !matches!(kind, EventKind::PreTool | EventKind::PostTool | EventKind::ToolError) {
+        return Ok(());
+    }
+    let misplaced = ["call", "arguments", "server"]
+        .into_iter()
+        .find(|key| fields.rest.get(key).is_some_and(|value| !value.is_null()));
+    let Some(key) = misplaced else { return Ok(()) };
+    let (field, found) = (key.to_owned(), "beside it".to_owned());
+    Err(EventError::Wrong { field, expected: "inside of `payload`", found })
 }
 
 impl Fields {

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use tollgate_effects::{Entry, FileSystem, Row};
-use tollgate_gate::{Session, Timestamp, ToolCall};
+use tollgate_gate::{Json, Session, Timestamp, ToolCall};
 use tollgate_policy::detection::{MaskKeys, NameModels, Reviews, Sources};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore};
 
@@ -56,6 +56,11 @@ fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {
 /// hooks of a policy that declares this about tools see it.
 pub fn effects_of(facts: &ToolFacts, call: &ToolCall, session: &Session) -> Vec<Row> {
     analysed(facts).rows(call, session)
+}
+
+/// Why the canonical reading of a call is not understood, in words; `None` when it is.
+pub fn misread(canonical: &Json) -> Option<String> {
+    AnalysedEffects::misread(canonical)
 }
 
 /// The source of effects that reads commands.

@@ -28,7 +28,7 @@ mod reviewed;
 
 pub use error::{OpenError, ReloadError};
 pub use guard::GUARD;
-pub use knowledge::effects_of;
+pub use knowledge::{effects_of, misread};
 pub use open::{Builder, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};
 pub use switches::{Switch, Switches, SwitchesError};

@@ -275,8 +275,19 @@ impl Places {
                 layers.push(Layer::named(LayerKind::User, path));
             }
         }
-        layers.extend(self.project_policies().into_iter().map(Layer::found));
+        let found = self.project_policies().into_iter().filter(|path| !self.names(path));
+        layers.extend(found.map(Layer::found));
         Ok(layers)
+    }
+
+    /// Whether a file is one of the policies that a person named: then it counts as that, and not once
+    /// more as the project's.
+    fn names(&self, path: &Path) -> bool {
+        if self.policies.is_empty() {
+            return false;
+        }
+        let Ok(real) = path.canonicalize() else { return false };
+        self.policies.iter().any(|named| named.canonicalize().is_ok_and(|named| named == real))
     }
 
     fn managed_is_there(&self) -> Result<bool, PlacesError> {

@@ -1,17 +1,20 @@
 //! `tollgate explain`: why an event is decided as it is, hook by hook.
 
 use crate::args::{ExplainArguments, Format, Globals};
-use crate::desk::{Desk, LINE_CHARS_MAX, run as block_on};
+use crate::commands::decide::quiet_gate;
+use crate::desk::{Desk, LINE_CHARS_MAX, run as block_on, unopened};
 use crate::effects;
 use crate::exit::{Exit, Failure};
 use crate::output::answer;
 use crate::past::{self, Last};
 use serde_json::{Value, json};
-use tollgate::gate::Json;
+use std::path::Path;
+use tollgate::GUARD;
 use tollgate::gate::scrub::scrub_json;
 use tollgate::gate::text::shown;
+use tollgate::gate::{Event, Json, VoteKind};
 use tollgate::policy::detection::DetectScrub;
-use tollgate::policy::explain;
+use tollgate::policy::{Explanation, explain};
 
 pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exit, Failure> {
     let desk = Desk::new(globals)?;
@@ -22,6 +25,7 @@ pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exi
     let rows = arguments.effects.then(|| effects::rows(&loaded.settings.tools, &past.event));
     let explanation = block_on(explain(&loaded, past.event.clone(), at))?;
     let mut explanation = explanation.map_err(Failure::internal)?;
+    guarded(globals, &past.event, &mut explanation)?;
     explanation.notes.extend(past.notes(&loaded, explanation.verdict));
     if globals.policy.is_empty() {
         explanation.notes.extend(switched(&desk)?);
@@ -44,6 +48,23 @@ pub(crate) fn run(globals: &Globals, arguments: &ExplainArguments) -> Result<Exi
         }
     }
     Ok(Exit::Done)
+}
+
+/// The gate guards itself before any hook of a policy is asked: an explanation that left this out would
+/// say that a call goes through which does not.
+fn guarded(globals: &Globals, event: &Event, explanation: &mut Explanation) -> Result<(), Failure> {
+    let place = event.session.workspace.as_deref().or(event.session.cwd.as_deref());
+    let place = place.map(Path::new).filter(|place| place.is_dir()).unwrap_or(Path::new("."));
+    let gate = quiet_gate(globals, place).map_err(|error| unopened(&error))?;
+    let decision = block_on(gate.gate().judge(event.clone()))?;
+    if decision.hook.as_deref() == Some(GUARD) {
+        explanation.verdict = VoteKind::Deny;
+        explanation.decision = decision;
+        explanation.notes.push(format!(
+            "`{GUARD}` holds under every policy and ends the chain; the hooks are shown without it"
+        ));
+    }
+    Ok(())
 }
 
 /// What an explanation quotes of a call may have been refused before any hook masked it.

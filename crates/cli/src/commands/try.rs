@@ -15,9 +15,9 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tollgate::Row;
 use tollgate::gate::{Code, Decision, Event, Json, Object, Session, ToolCall, Verdict};
 use tollgate::places::user_name;
+use tollgate::{Row, misread};
 
 const CALL_REMEDY: &str =
     "{\"kind\": \"read\", \"path\": \"x\"}; `tollgate try --help` names the kinds";
@@ -82,24 +82,28 @@ fn call(arguments: &TryArguments) -> Result<ToolCall, Failure> {
         return Ok(call);
     }
     if let Some(text) = &arguments.call {
-        let canonical = object(text, CALL_REMEDY)?;
+        let canonical = object("--call", text, CALL_REMEDY)?;
         let kind = canonical.get("kind").and_then(Json::as_str);
-        let kind = kind.ok_or_else(|| Failure::usage("the call has no `kind`", CALL_REMEDY))?;
+        let kind = kind.ok_or_else(|| Failure::usage("--call has no `kind`", CALL_REMEDY))?;
+        if let Some(why) = misread(&canonical) {
+            return Err(Failure::usage(format!("--call is not understood: {why}"), CALL_REMEDY));
+        }
         let mut call = ToolCall::new(kind, canonical.clone());
         call.call = Some(Arc::new(canonical));
         return Ok(call);
     }
     let tool = arguments.tool.as_deref().unwrap_or_default();
     let remedy = "--args '{\"path\": \"x\"}'";
-    let given = arguments.args.as_deref().map(|text| object(text, remedy)).transpose()?;
+    let given = arguments.args.as_deref().map(|text| object("--args", text, remedy)).transpose()?;
     Ok(ToolCall::new(tool, given.unwrap_or_else(|| Json::from(Object::default()))))
 }
 
-fn object(text: &str, remedy: &str) -> Result<Json, Failure> {
+/// The object that an option holds.
+fn object(option: &str, text: &str, remedy: &str) -> Result<Json, Failure> {
     match Json::read(text.as_bytes()) {
         Ok(json @ Json::Object(_)) => Ok(json),
-        Ok(_) => Err(Failure::usage("it must be a JSON object", remedy)),
-        Err(error) => Err(Failure::usage(format!("no JSON: {error}"), remedy)),
+        Ok(_) => Err(Failure::usage(format!("{option} must be a JSON object"), remedy)),
+        Err(error) => Err(Failure::usage(format!("{option} is no JSON: {error}"), remedy)),
     }
 }
 

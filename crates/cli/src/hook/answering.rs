@@ -4,6 +4,7 @@
 //! something went wrong is a refusal in the host's own words, or silence where the person in charge has
 //! said `on_internal_error: open`.
 
+use super::UNDECIDED;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,7 +87,7 @@ impl Answering {
             return Answer { stderr, ..Answer::default() };
         }
         let why = format!(
-            "tollgate cannot decide ({code}): {what}. So this is refused; a person has to look at it, \
+            "{UNDECIDED} ({code}): {what}. So this is refused; a person has to look at it, \
              it is no error to work around"
         );
         match &slot.heard {

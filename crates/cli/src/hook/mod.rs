@@ -35,6 +35,9 @@ use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
 
 pub(crate) use fast::fast;
 
+/// How an answer begins that is a refusal only because there is no decision.
+pub(crate) const UNDECIDED: &str = "tollgate cannot decide";
+
 /// Answers one event and ends the process.
 pub(crate) fn run(globals: &Globals, arguments: &HookArguments) -> std::process::ExitCode {
     let answering = Answering::start();

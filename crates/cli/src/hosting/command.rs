@@ -62,6 +62,21 @@ impl Calling {
         Ok(Calling::Pinned { program, flags })
     }
 
+    /// For a call that is only tried, where nothing is installed: with the policies that are in force
+    /// here, so that one that is not there is not asked for.
+    pub(super) fn trying(globals: &Globals) -> Result<Calling, Failure> {
+        let program = std::env::current_exe().and_then(|path| path.canonicalize());
+        let program = program.map_err(Failure::internal)?;
+        let mut flags = Vec::new();
+        for policy in &globals.policy {
+            flags.extend(["--policy".to_owned(), absolute(policy)?]);
+        }
+        if let Some(state) = &globals.state {
+            flags.extend(["--state".to_owned(), absolute(state)?]);
+        }
+        Ok(Calling::Pinned { program, flags })
+    }
+
     /// The command at an event.
     pub(super) fn at(&self, known: Known, event: &EventFacts) -> String {
         let host = known.facts.name;

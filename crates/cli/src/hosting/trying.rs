@@ -9,6 +9,7 @@ use super::{Known, file, known, settings_file};
 use crate::args::{Format, Globals};
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
+use crate::hook::UNDECIDED;
 use crate::output::{answer, say};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -54,6 +55,12 @@ pub(crate) fn run(
             writeln!(out, "note: {title} does not pass Tollgate yet: tollgate install {host}\n");
     }
     let _ = match &refusal {
+        Some(reason) if reason.starts_with(UNDECIDED) => writeln!(
+            out,
+            "REFUSED: nothing could be decided, so {title} runs nothing, and the agent hears\n  {}\n\n\
+             why:     tollgate doctor {host}",
+            shown(reason, 2_000)
+        ),
         Some(reason) => {
             let unless = match reason.contains(GUARD) {
                 true => {
@@ -91,6 +98,7 @@ fn hook(globals: &Globals, desk: &Desk, known: Known) -> Result<(String, bool), 
             return Ok((hook.command, true));
         }
     }
-    let calling = Calling::new(globals, desk, Scope::User, false)?;
-    Ok((calling.at(known, event), false))
+    // What keeps the policy from loading is told to the person here; the hook tells the agent less.
+    desk.load()?;
+    Ok((Calling::trying(globals)?.at(known, event), false))
 }

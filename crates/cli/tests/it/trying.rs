@@ -1,6 +1,6 @@
 //! `tollgate try`: what is seen in a command, and what the policy says of it.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, run};
 use serde_json::json;
 use std::fs;
 
@@ -48,14 +48,89 @@ fn what_cannot_be_tried_is_a_mistake_with_a_remedy() {
     for (arguments, words) in [
         (&["try"] as &[&str], "COMMAND"),
         (&["try", "ls", "--tool", "x"], "cannot be used with"),
-        (&["try", "--call", "{"], "no JSON"),
-        (&["try", "--call", "[]"], "must be a JSON object"),
+        (&["try", "--call", "{"], "--call is no JSON"),
+        (&["try", "--call", "[]"], "--call must be a JSON object"),
+        (&["try", "--call", r#"{"kind": "shel", "command": "ls"}"#], "there is no `shel`"),
+        (&["try", "--call", r#"{"kind": "shell", "cmd": "ls"}"#], "missing field `command`"),
+        (&["try", "--call", r#"{"kind": "read", "path": 3}"#], "--call is not understood"),
+        (&["try", "--tool", "x", "--args", "{"], "--args is no JSON"),
         (&["try", "--call", "{}"], "has no `kind`"),
         (&["try", "ls", "--cwd", "nowhere"], "cannot be found"),
     ] {
         let said = rig.run(arguments).expect(2).err;
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_tool_of_which_nothing_is_known_is_unknown_and_not_harmless() {
+    let rig = rig();
+    let arguments = r#"{"command": "rm -rf /etc"}"#;
+    let tried = rig.run(&["try", "--tool", "Bash", "--args", arguments]).expect(0).out;
+    assert!(tried.contains("unknown: nothing says what this tool's arguments mean"), "{tried}");
+    let tried = rig.run(&["try", "--tool", "Bash", "--args", arguments, "--format", "json"]);
+    assert_eq!(tried.expect(0).json()["effects"][0]["unknown"], true);
+}
+
+#[test]
+fn a_part_of_the_call_beside_the_payload_is_a_mistake_and_not_passed_over() {
+    let rig = rig();
+    for (key, value) in [
+        ("call", json!({ "kind": "shell", "command": "rm -rf /etc" })),
+        ("arguments", json!({ "path": "/etc" })),
+        ("server", json!("files")),
+    ] {
+        let mut event = json!({
+            "kind": "pre_tool", "session": { "id": "s" }, "payload": { "tool": "Bash" },
+        });
+        event[key] = value;
+        fs::write(rig.path("project/event.json"), event.to_string()).unwrap();
+        for command in ["try", "explain"] {
+            let said = rig.run(&[command, "--event", "event.json"]).expect(2).err;
+            let words = format!("event field `{key}` must be inside of `payload`, found beside it");
+            assert!(said.contains(&words), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_the_guard_refuses_is_no_allow_in_an_explanation() {
+    let rig = rig();
+    let path = rig.path("user.yaml").display().to_string();
+    let command = format!("rm {path}");
+    let event = json!({
+        "kind": "pre_tool", "session": { "id": "s" },
+        "payload": { "tool": "Bash", "call": { "kind": "shell", "command": command } },
+    });
+    fs::write(rig.path("project/event.json"), event.to_string()).unwrap();
+    let told = rig.run(&["explain", "--event", "event.json"]).expect(0).out;
+    assert!(told.contains("deny by tollgate-guards-itself"), "{told}");
+    rig.run(&["try", "claude-code", &command]).expect(1);
+    let told = rig.run(&["explain", "--last"]).expect(0).out;
+    assert!(told.contains("deny by tollgate-guards-itself"), "{told}");
+    assert!(!told.contains("decided otherwise"), "{told}");
+}
+
+#[test]
+fn a_projects_policy_that_is_named_counts_once_and_a_host_can_be_tried_with_it() {
+    let rig = rig();
+    let project = rig.path("project");
+    fs::copy(rig.path("user.yaml"), project.join("tollgate.yaml")).unwrap();
+    let state = rig.path("state").display().to_string();
+    let all = ["--state", &state, "--policy", "tollgate.yaml"];
+    let run = |arguments: &[&str]| run(&project, &[&all, arguments].concat(), "", &[]);
+    run(&["try", "claude-code", "ls"]).expect(0);
+    let refused = run(&["try", "claude-code", "rm -rf /srv/x"]).expect(1).out;
+    assert!(refused.contains("hook `deletes-stay-inside`"), "{refused}");
+}
+
+#[test]
+fn a_policy_that_does_not_load_is_told_to_who_tries_a_host_with_its_place() {
+    let rig = rig();
+    rig.write("user.yaml", "version: 1\nhooks:\n  - { name: x, on: pre_tool }\n");
+    let told = rig.run(&["try", "claude-code", "ls"]).expect(2);
+    assert!(told.err.contains("user.yaml:3"), "{}", told.err);
+    assert!(!told.out.contains("allow --last"), "{}", told.out);
 }
 
 #[test]

@@ -90,8 +90,30 @@ impl AnalysedEffects {
         self.look_at(&self.calls(call).0, &Place::of(session))
     }
 
-    /// The same as rows for people, with what is declared of the other arguments.
+    /// The same as rows for people, with what is declared of the other arguments. What is not known of
+    /// the call as such is a row too: nothing seen is not the same as nothing done.
     pub fn rows(&self, call: &ToolCall, session: &Session) -> Vec<Row> {
+        let mut rows = self.seen_rows(call, session);
+        rows.extend(self.unread(call));
+        rows
+    }
+
+    /// What is not looked into at all, and why.
+    fn unread(&self, call: &ToolCall) -> Option<Row> {
+        let (calls, is_unclear) = self.calls(call);
+        let is_declared = self.facts.arguments.contains_key(self.facts.canonical(&call.tool));
+        let (why, piece) = match (is_unclear, calls.is_empty() && !is_declared) {
+            (true, _) => ("unknown: its reading is not understood", "the call"),
+            (false, true) => {
+                ("unknown: nothing says what this tool's arguments mean", "the tool's name")
+            }
+            (false, false) => return None,
+        };
+        let (target, piece) = (why.to_owned(), piece.to_owned());
+        Some(Row { effect: seen::Verb::Does.as_str(), target, unknown: true, piece, span: (0, 0) })
+    }
+
+    fn seen_rows(&self, call: &ToolCall, session: &Session) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for row in self.seen(call, session).iter().flat_map(Effects::rows) {
             if !rows.contains(&row) {
@@ -118,7 +140,7 @@ impl AnalysedEffects {
 
     /// What this call would do, a line each, and whether all of it is known: for people.
     pub fn lines(&self, call: &ToolCall, session: &Session) -> (Vec<String>, bool) {
-        let rows = self.rows(call, session);
+        let rows = self.seen_rows(call, session);
         let is_declared = self.facts.arguments.contains_key(self.facts.canonical(&call.tool));
         let mut all_known = !self.calls(call).1 && (is_declared || !rows.is_empty());
         let mut lines = Vec::new();
@@ -134,6 +156,12 @@ impl AnalysedEffects {
             lines.push("what it does is not known: only its arguments are".to_owned());
         }
         (lines, all_known)
+    }
+
+    /// Why a canonical reading is not understood, if it is not.
+    pub fn misread(canonical: &Json) -> Option<String> {
+        let error = canonical.to::<Call>().err()?;
+        Some(error.to_string().replace("unknown variant", "there is no"))
     }
 
     /// The effects of calls; with a project's lines of the program table once more, since these can
