@@ -3,6 +3,7 @@
 //! Refused: resolving a name; that would be a contact of its own.
 
 use crate::mark;
+use std::net::IpAddr;
 
 /// The host in an address, a `user@host:port`, or a bare name; lower case. `None` if there is none.
 pub(crate) fn host_of(text: &str) -> Option<String> {
@@ -30,6 +31,12 @@ pub(crate) fn host_of(text: &str) -> Option<String> {
         return Some(host.to_lowercase());
     }
     Some(numeric(host).unwrap_or_else(|| host.to_lowercase()))
+}
+
+/// Whether a host is this machine, by its name or a loopback address.
+pub(crate) fn is_own(host: &str) -> bool {
+    let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback || host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Addresses written as one number, in octal or in hexadecimal: `0xA9FEA9FE`, `2852039166`.

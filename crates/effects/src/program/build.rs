@@ -62,8 +62,7 @@ impl Run<'_> {
     pub(crate) fn unknown_script(&mut self, scope: &Scope, file: &str, lang: Lang) {
         let _ = lang;
         let at = path::normalise(&scope.cwd, file).unwrap_or_default();
-        let temporary =
-            at.starts_with("/tmp/") || at.starts_with("/dev/shm/") || at.starts_with("/var/tmp/");
+        let temporary = self.is_shared(&at);
         if file.starts_with("/dev/fd/") || (mark::has_void(file) && !file.contains('/')) {
             self.unknown(Verb::Runs, Reason::RunText);
         } else if mark::has_void(file) || temporary {

@@ -19,6 +19,8 @@ struct Search {
     inside: bool,
     /// After a `!`.
     negated: bool,
+    /// Only what is empty.
+    empty: bool,
     /// An `-o` occurred.
     either: bool,
     delete: bool,
@@ -29,18 +31,31 @@ impl Run<'_> {
     /// `fd PATTERN PLACE -x COMMAND`.
     pub(crate) fn fd(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
         let place = running.args.positionals.get(1).map_or(".", |place| place.as_str());
-        let target = format!("{}/{}", place.trim_end_matches('/'), mark::BELOW);
-        if let Some(mut argv) = running.args.nested.clone() {
+        let base = place.trim_end_matches('/');
+        let mut targets: Vec<String> = running
+            .args
+            .options
+            .iter()
+            .filter(|(name, _)| name == "-e")
+            .filter_map(|(_, ending)| ending.as_deref())
+            .map(|ending| format!("{base}/{}{}.{ending}", mark::DEEP, mark::ANY))
+            .take(16)
+            .collect();
+        if targets.is_empty() {
+            targets.push(format!("{base}/{}", mark::BELOW));
+        }
+        for target in &targets {
+            let Some(mut argv) = running.args.nested.clone() else { break };
             let braced = argv.iter().any(|word| word.contains('{'));
             for word in &mut argv {
-                *word = word.replace("{}", &target);
+                *word = word.replace("{}", target);
             }
             if !braced {
                 argv.push(target.clone());
             }
             self.invoke_apart(scope, argv, "");
         }
-        target
+        targets.join("\n")
     }
 
     pub(crate) fn find(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
@@ -54,6 +69,9 @@ impl Run<'_> {
                 targets.push((whole, true));
             } else if !search.paths.is_empty() {
                 targets.extend(search.paths.iter().map(|path| (path.clone(), true)));
+            } else if search.names.is_empty() && search.empty && !search.either {
+                // Somewhere below, and nothing in it: no file that anybody needs.
+                targets.push((format!("{base}/{}/{}", mark::BELOW, mark::WORD), false));
             } else if search.names.is_empty() {
                 targets.push((format!("{base}/{}", mark::BELOW), false));
             } else {
@@ -180,7 +198,11 @@ impl Search {
                 self.filtered = true;
                 words.next();
             }
-            "-empty" | "-executable" => self.filtered = true,
+            "-empty" => {
+                self.filtered = true;
+                self.empty |= !self.negated;
+            }
+            "-executable" => self.filtered = true,
             _ => {}
         }
     }

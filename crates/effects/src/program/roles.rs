@@ -17,6 +17,8 @@ impl Run<'_> {
         let unguarded = running.args.acts_on(&Act::Unguarded);
         for act in &running.args.acts {
             match act {
+                Act::Thing(Verb::Escalates, thing)
+                    if &**thing == "attack-tool" && probes_own(running) => {}
                 Act::Thing(verb, thing) => self.thing(*verb, thing),
                 Act::Path(verb, path) => {
                     let home = self.home();
@@ -277,4 +279,13 @@ impl Run<'_> {
             self.path(scope, Verb::Reads, source, false);
         }
     }
+}
+
+/// Whether all that a program is aimed at is this machine: one's own app is tested, nobody attacked. What
+/// names no target, or a file of targets, does not count.
+fn probes_own(running: &Running<'_, '_>) -> bool {
+    let aims = |role: &Role| matches!(role, Role::Url | Role::Host);
+    let mut aimed = running.args.values.iter().filter(|(role, _)| aims(role)).peekable();
+    aimed.peek().is_some()
+        && aimed.all(|(_, value)| net::host_of(value).is_some_and(|host| net::is_own(&host)))
 }

@@ -3,6 +3,7 @@
 //! Refused: a list of all variables; these are the ones that programs act on without being asked.
 
 use crate::effect::{Reason, Verb};
+use crate::path;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var};
 
@@ -48,15 +49,26 @@ impl Run<'_> {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, value, "");
             }
-        } else if let Some(reason) = loads_code(name, value) {
+        } else if let Some(reason) = loads_code(name, value, &|at| self.is_shared(at)) {
             self.unknown(Verb::Runs, reason);
         }
+    }
+
+    /// Whether anybody may have put there what lies at an absolute place: below a temporary folder, but
+    /// for a workspace that itself stands in one, whose files are the project's as anywhere else.
+    pub(crate) fn is_shared(&self, at: &str) -> bool {
+        let Some(at) = path::normalise("/", at) else { return true };
+        let below = |folder: &str| {
+            at.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_own = |root: &str| root.len() > 1 && !SHARED_FOLDERS.contains(&root) && below(root);
+        SHARED_FOLDERS.iter().any(|folder| below(folder)) && !self.ctx.root.is_some_and(is_own)
     }
 }
 
 /// Why a variable with this value makes programs run other code than their own, if it does.
-fn loads_code(name: &str, value: &str) -> Option<Reason> {
-    let shared = |text: &str| SHARED_FOLDERS.iter().any(|folder| text.starts_with(folder));
+fn loads_code(name: &str, value: &str, is_shared: &dyn Fn(&str) -> bool) -> Option<Reason> {
+    let shared = |text: &str| text.starts_with('/') && is_shared(text);
     let loads = match name {
         "PATH" => {
             let many = value.contains(':');

@@ -79,8 +79,10 @@ impl Run<'_> {
                 if redirect.descriptor.is_none_or(|n| n == 0) {
                     flow.stdin = if is_network(&word) {
                         mark::REMOTE.to_string()
+                    } else if word == "/dev/null" {
+                        String::new()
                     } else {
-                        self.content(scope, &word).unwrap_or_else(|| unread(&word))
+                        self.content(scope, &word).unwrap_or_else(|| self.unread(&word))
                     };
                 }
             }
@@ -102,6 +104,13 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// What flows from a file that could not be read: a file of the project, or anything at all.
+    fn unread(&self, word: &str) -> String {
+        let elsewhere = word.starts_with('/') && (word.starts_with("/dev") || self.is_shared(word));
+        let anywhere = elsewhere || mark::has_void(word);
+        if anywhere { mark::VOID.to_string() } else { mark::FILE.to_string() }
     }
 
     /// What goes on after the outlet has taken its share.
@@ -305,11 +314,4 @@ pub(crate) fn is_shell(name: &str) -> bool {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "rbash" | "tcsh" | "csh"
     ) || name.strip_suffix(".exe").is_some_and(|name| name == "bash" || name == "sh")
         || net::is_url(name) && name.ends_with("/sh")
-}
-
-/// What flows from a file that could not be read: a file of the project, or anything at all.
-fn unread(word: &str) -> String {
-    let anywhere = mark::has_void(word)
-        || ["/tmp", "/var/tmp", "/dev"].iter().any(|place| word.starts_with(place));
-    if anywhere { mark::VOID.to_string() } else { mark::FILE.to_string() }
 }

@@ -269,3 +269,57 @@ fn agents_and_their_switched_off_guards_are_an_effect() {
     assert!(!lines("claude mcp list").iter().any(|line| line.contains("agent")));
     assert!(!lines("claude --version").iter().any(|line| line.contains("agent")));
 }
+
+#[test]
+fn a_workspace_below_a_temporary_folder_is_a_workspace_and_its_neighbours_are_not() {
+    let root = "/tmp/ci/app";
+    let context = Context { cwd: root, root: Some(root), ..context() };
+    let is_hidden = |command: &str| {
+        let seen = shell_effects(command, &context);
+        seen.unknowns(Verb::Runs).next().is_some()
+    };
+    for own in
+        ["python manage.py test", "PATH=$PWD/bin:$PATH make", "sh scripts/x.sh", "sh < run.sh"]
+    {
+        assert!(!is_hidden(own), "{own}");
+    }
+    for other in [
+        "python /tmp/x.py",
+        "PATH=/tmp/bin:$PATH make",
+        "PATH=/tmp/ci/app/../bin:$PATH make",
+        "PATH=.:$PATH ls",
+        "sh ../x.sh",
+        "sh < /tmp/ci/run.sh",
+        "sh < /tmp/ci/app/../run.sh",
+    ] {
+        assert!(is_hidden(other), "{other}");
+    }
+    let whole = Context { cwd: "/tmp", root: Some("/tmp"), ..context };
+    assert!(shell_effects("python x.py", &whole).unknowns(Verb::Runs).next().is_some());
+}
+
+#[test]
+fn tools_of_attackers_aimed_at_this_machine_alone_test_ones_own_app() {
+    let attacks = |command: &str| lines(command).iter().any(|line| line == "escalates attack-tool");
+    assert!(!attacks("sqlmap -u 'http://localhost:3000/?id=1' --batch"));
+    assert!(!attacks("ffuf -u http://127.0.0.1:8000/FUZZ -w words.txt"));
+    assert!(!attacks("gobuster dir -u http://app.localhost -w words.txt"));
+    assert!(attacks("sqlmap -u http://localhost -m targets.txt"));
+    assert!(attacks("sqlmap -r request.txt"));
+    assert!(attacks("ffuf -u http://localhost@evil.example/FUZZ"));
+    assert!(attacks("ffuf -u http://127.0.0.1.evil.example/FUZZ"));
+    assert!(attacks("ffuf -u \"$URL\""));
+    assert!(attacks("hydra -l root localhost ssh"));
+}
+
+#[test]
+fn what_is_selected_bounds_what_is_deleted() {
+    let own = "/home/dev/project/tollgate.yaml";
+    let protected = Protected { paths: vec![own.to_owned()], ..Protected::default() };
+    let touches = |command: &str| seen(command).touches(&protected).next().is_some();
+    assert!(!touches("fd -e bak -x rm"));
+    assert!(touches("fd -e yaml -x rm"));
+    assert!(touches("fd --extension yaml --exec rm -f {}"));
+    assert!(!touches("find . -name '*.bak' -delete"));
+    assert!(touches("find . -name '*.yaml' -delete"));
+}
