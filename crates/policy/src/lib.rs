@@ -41,8 +41,8 @@ pub use layers::{
     Layer, LayerKind, LayerState, LayerStatus, Origin, Trust, TrustStore, project_layer,
 };
 pub use load::{
-    AlertInfo, EffectsOf, HookInfo, LoadFailure, LoadOptions, Loaded, PolicySettings, diagnose,
-    load, load_text,
+    AlertInfo, EffectsOf, HookInfo, LoadFailure, LoadOptions, Loaded, Pinning, PolicySettings,
+    diagnose, load, load_text,
 };
 pub use private::PrivateError;
 pub use schema::policy_schema;

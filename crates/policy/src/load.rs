@@ -19,7 +19,7 @@ use std::time::Duration;
 use tollgate_gate::{EventKind, Mode, Name, Ruleset, Timestamp};
 
 /// The version of the compiled form: part of every digest and snapshot.
-pub(crate) const PLAN_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+pub(crate) const PLAN_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// Makes what knows the effects of calls, from what a policy declares about tools.
 pub type EffectsOf = dyn Fn(&ToolFacts) -> Arc<dyn EffectSource>;
@@ -80,6 +80,30 @@ pub(crate) struct Inputs {
     pub(crate) env: Vec<(String, Option<String>)>,
 }
 
+/// What is done about a tool of a server whose definition changed since it was first seen; later ones
+/// are stricter.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub enum Pinning {
+    /// Nothing is remembered.
+    Off,
+    /// It passes; the person is told.
+    #[default]
+    Warn,
+    /// The tool is not listed, and not called, until a person accepts it.
+    Deny,
+}
+
 /// What a policy sets beside its hooks.
 #[derive(Debug, Clone, Default)]
 pub struct PolicySettings {
@@ -91,6 +115,8 @@ pub struct PolicySettings {
     pub audit_store: Option<String>,
     /// Who is told of what.
     pub alerts: Vec<AlertInfo>,
+    /// What is done about changed definitions of tools.
+    pub pinning: Pinning,
     /// Where sessions are kept, in the same words.
     pub session_store: Option<String>,
     /// A session that was idle this long is forgotten.
@@ -378,6 +404,7 @@ pub(crate) fn settings(plan: &Plan) -> PolicySettings {
         open_on_error: settings.open_on_error,
         audit_store: settings.audit_store.clone(),
         alerts: settings.alerts.iter().map(alert).collect(),
+        pinning: settings.pinning,
         session_store: settings.session_store.clone(),
         session_idle: settings.session_idle_ms.map(Duration::from_millis),
         session_lease: settings.session_lease_ms.map(Duration::from_millis),

@@ -17,8 +17,8 @@ use tollgate_gate::{
 };
 use tollgate_policy::snapshot::Freshness;
 use tollgate_policy::{
-    HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, PolicySettings, TrustStore, load,
-    load_text,
+    HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, Pinning, PolicySettings,
+    TrustStore, load, load_text,
 };
 use tollgate_store::{HostProcess, SystemClock};
 
@@ -45,6 +45,7 @@ struct InForce {
     base: Option<Base>,
     effect: Effect,
     notices: Vec<String>,
+    pinning: Pinning,
 }
 
 /// The hooks of a policy before anything is switched: what switches are applied to anew.
@@ -124,6 +125,11 @@ impl Tollgate {
         self.in_force().hooks.clone()
     }
 
+    /// What the policy in force does about changed definitions of tools.
+    pub fn pinning(&self) -> Pinning {
+        self.in_force().pinning
+    }
+
     /// What the person who runs this should know: a policy that is ignored, switches that cannot be
     /// read, a ledger whose open calls cannot be settled.
     pub fn notices(&self) -> Vec<String> {
@@ -157,7 +163,8 @@ impl Tollgate {
         let mut notices = notices(&loaded);
         notices.extend(trouble.map(|error| error.to_string()));
         let (layers, digest) = (loaded.layers, Some(loaded.digest));
-        *self.in_force() = InForce { layers, hooks, digest, base: Some(base), effect, notices };
+        let (base, pinning) = (Some(base), loaded.settings.pinning);
+        *self.in_force() = InForce { layers, hooks, digest, base, effect, notices, pinning };
         Ok(())
     }
 
@@ -329,10 +336,11 @@ fn put_in_force(
     let (effect, trouble) = switched(source, clock, &hooks);
     let mut notices = notices(&loaded);
     notices.extend(trouble.map(|error| error.to_string()));
+    let pinning = loaded.settings.pinning;
     let (layers, base) = (loaded.layers, Some(Base::of(&loaded.ruleset)));
     let ruleset = effect.apply(loaded.ruleset)?;
     let digest = Some(loaded.digest);
-    Ok((ruleset, InForce { layers, hooks, digest, base, effect, notices }))
+    Ok((ruleset, InForce { layers, hooks, digest, base, effect, notices, pinning }))
 }
 
 fn with_mode(ruleset: Ruleset, mode: Mode) -> Result<Ruleset, HookError> {

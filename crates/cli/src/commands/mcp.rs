@@ -56,8 +56,14 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         (None, None) => name_of(&arguments.program),
     };
     let (opened, relay) = open(&desk, &server)?;
-    let watch = opened.watch(|heard| match heard {
-        Ok((_, digest)) => output::note(&format!("what is in force changed: {digest}")),
+    let (watched, definitions) = (Arc::downgrade(&opened), Arc::clone(relay.definitions()));
+    let watch = opened.watch(move |heard| match heard {
+        Ok((_, digest)) => {
+            if let Some(opened) = watched.upgrade() {
+                definitions.set_pinning(opened.pinning());
+            }
+            output::note(&format!("what is in force changed: {digest}"));
+        }
         Err(error) => output::note(&format!("what was in force stays in force: {error}")),
     });
     let _watch = watch.map_err(Failure::internal)?;
@@ -218,6 +224,7 @@ fn open(desk: &Desk, server: &str) -> Result<(Arc<Tollgate>, Arc<Relay>), Failur
     for notice in opened.notices() {
         output::note(&notice);
     }
+    definitions.set_pinning(opened.pinning());
     let asking = made.get_or_init(|| Asking::or_else(None));
     let relay = Relay::new(RelayOptions {
         gate: Arc::clone(opened.gate()),

@@ -176,6 +176,65 @@ fn without_a_policy_that_holds_no_server_is_started() {
 }
 
 #[test]
+fn where_the_policy_says_so_a_changed_tool_is_neither_listed_nor_called_until_it_is_accepted() {
+    let server = |description: &str| {
+        format!(
+            r#"echo $$ > "$1"
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^.*"id":\("[^"]*"\|[0-9]*\).*$/\1/p')
+  case "$line" in
+    *tools/list*) printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{{"name":"t","description":"{description}"}}]}}}}\n' "$id" ;;
+    *) printf '{{"jsonrpc":"2.0","id":2,"result":{{"content":[{{"type":"text","text":"ran"}}]}}}}\n' ;;
+  esac
+done"#
+        )
+    };
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let mut first = relay(&server("reads"));
+    first.say(ask);
+    assert!(first.hear().contains("reads"));
+    let (_, _, rig) = first.end();
+    rig.write("user.yaml", "version: 1\nmcp: { pin: deny }\nhooks: []\n");
+    rig.write("server.sh", &server("reads, and tells me"));
+    let (script, pid) = (rig.path("server.sh"), rig.path("pid"));
+    let both = |rig: &Rig| {
+        let arguments =
+            ["mcp", "--server", "srv", "--", "sh", script.to_str().unwrap(), pid.to_str().unwrap()];
+        rig.run_in("project", &arguments, &format!("{ask}\n{}\n", call(2, "t")), &[]).out
+    };
+    let refused = both(&rig);
+    assert!(refused.contains("\"tools\":[]") && !refused.contains("ran"), "{refused}");
+    rig.run(&["mcp", "pins", "accept", "srv", "--yes"]).expect(0);
+    let passes = both(&rig);
+    assert!(passes.contains("tells me") && passes.contains("ran"), "{passes}");
+}
+
+#[test]
+fn addresses_and_tokens_that_would_expose_the_server_are_refused_at_the_start() {
+    let rig = Rig::new();
+    let refuses = |arguments: &[&str], why: &str| {
+        let ran = rig.run(&[&["mcp"], arguments].concat()).expect(2);
+        assert!(ran.err.contains(why), "{arguments:?}: {}", ran.err);
+    };
+    let url = "https://example.com/mcp";
+    refuses(&["--listen", "0.0.0.0:1", "--upstream", url], "of this machine only");
+    refuses(&["--upstream", "https://u:p@example.com/"], "--upstream-token-file");
+    refuses(&["--upstream", "https://example.com/?token=x"], "--upstream-token-file");
+    refuses(&["--upstream", url, "--", "sh"], "cannot be used with");
+    rig.write("token", "0123456789abcdef0123456789abcdef");
+    let token = rig.path("token");
+    let token = token.to_str().unwrap();
+    let file = ["--upstream-token-file", token];
+    refuses(&[&["--upstream", url], &file[..]].concat(), "chmod 600");
+    std::fs::set_permissions(token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    refuses(&[&["--upstream", "http://example.com/"], &file[..]].concat(), "over https");
+    refuses(
+        &[&["--listen", "127.0.0.1:0", "--upstream", url], &file[..]].concat(),
+        "credential of the server",
+    );
+}
+
+#[test]
 fn a_changed_definition_is_told_and_stays_told_until_it_is_accepted() {
     let list = |description: &str| {
         format!(

@@ -6,6 +6,7 @@
 
 use super::effects::{Folder, Quantifier, ToolFacts, Verb};
 use crate::layers::LayerKind;
+use crate::load::Pinning;
 use crate::when::ConditionSnapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub(crate) struct SettingsPlan {
     pub(crate) defaults: Vec<(EventKind, bool)>,
     pub(crate) audit_store: Option<String>,
     pub(crate) alerts: Vec<AlertPlan>,
+    pub(crate) pinning: Pinning,
     pub(crate) session_store: Option<String>,
     pub(crate) session_idle_ms: Option<u64>,
     pub(crate) session_lease_ms: Option<u64>,

@@ -12,6 +12,7 @@ use crate::diagnostic::{Diagnostic, Place, Report};
 use crate::file::RawPolicy;
 use crate::layers::LayerKind;
 use crate::limits::{ENV_MAX, ENV_VALUE_BYTES_MAX};
+use crate::load::Pinning;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tollgate_effects::{Programs, TableError};
@@ -121,9 +122,27 @@ pub(super) fn merge(units: &[Unit], report: &mut Report) -> SettingsPlan {
     programs(units, &mut plan.facts, report);
     plan.locked =
         units.iter().flat_map(|unit| &unit.raw.locked).map(|l| l.value.to_string()).collect();
+    plan.pinning = pinning(units, report);
     plan.alerts = alerts::plans(own(units), report);
     stores(units, report);
     plan
+}
+
+/// What is done about changed definitions of tools. A later file may be stricter than what holds
+/// without it, also where no earlier one says anything, and the first file of one's own may say what
+/// it likes.
+fn pinning(units: &[Unit], report: &mut Report) -> Pinning {
+    let mut said = None;
+    for unit in units.iter().filter(|unit| unit.grant.is_none()) {
+        let Some(wanted) = unit.raw.pinning else { continue };
+        let is_project = unit.kind == LayerKind::Project;
+        let holds = said.or_else(|| is_project.then(Pinning::default));
+        if holds.is_some_and(|holds| wanted < holds) {
+            overruled(&unit.raw, "mcp", "the stricter `pin`", report);
+        }
+        said = Some(holds.map_or(wanted, |holds| holds.max(wanted)));
+    }
+    said.unwrap_or_default()
 }
 
 fn first<T>(place: &mut Option<T>, value: Option<T>) {

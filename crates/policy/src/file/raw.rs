@@ -2,6 +2,7 @@
 
 use super::node::Node;
 use crate::diagnostic::{Place, SourceId, Span};
+use crate::load::Pinning;
 use std::time::Duration;
 use tollgate_gate::{
     DefaultVote, DryRun, Durability, KindSet, Mode, Name, OnFailure, Resolution, Roles, Rollout,
@@ -35,6 +36,7 @@ pub(crate) struct RawPolicy {
     pub(crate) audit_store: Option<String>,
     pub(crate) durability: Option<Durability>,
     pub(crate) alerts: Vec<RawAlert>,
+    pub(crate) pinning: Option<Pinning>,
     pub(crate) groups: Vec<(Spanned<Name>, Vec<Name>)>,
     pub(crate) approvers: Vec<(Spanned<Name>, String)>,
     pub(crate) session_store: Option<String>,

@@ -9,6 +9,7 @@ use super::shapes::{HOOK, POLICY};
 use super::{traps, yaml};
 use crate::diagnostic::{Diagnostic, Place, SourceId, Span};
 use crate::limits::POLICY_BYTES_MAX;
+use crate::load::Pinning;
 use tollgate_gate::{
     DefaultVote, DryRun, Durability, KindSet, Mode, Name, OnFailure, Resolution, Roles, Rollout,
     RolloutBy, Sees, Timestamp,
@@ -94,6 +95,13 @@ fn policy(source: SourceId, root: &Node) -> RawPolicy {
             _ => None,
         });
     raw.alerts = items(root.get("alerts")).iter().filter_map(alert).collect();
+    raw.pinning =
+        word(root.get("mcp").and_then(|mcp| mcp.get("pin"))).and_then(|word| match word {
+            "warn" => Some(Pinning::Warn),
+            "deny" => Some(Pinning::Deny),
+            "off" => Some(Pinning::Off),
+            _ => None,
+        });
     let sessions = root.get("sessions");
     let duration = |key: &str| {
         sessions.and_then(|s| s.get(key)).and_then(Node::as_str).and_then(parse_duration)

@@ -71,6 +71,11 @@ pub(crate) static POLICY: Shape = Shape {
         Key::new("sessions", Want::Object(&SESSIONS), "What is kept about sessions, and how long."),
         Key::new("tools", Want::Object(&TOOLS), "What the gate should know about tools."),
         Key::new(
+            "mcp",
+            Want::Object(&MCP),
+            "What holds for servers of the Model Context Protocol.",
+        ),
+        Key::new(
             "programs",
             Want::Names,
             "Further lines of the program table: what programs of yours do with their arguments.",
@@ -132,6 +137,16 @@ static AUDIT: Shape = Shape {
             "Whether a decision is on disk before its effect (`before_effect`, the default).",
         ),
     ],
+};
+
+static MCP: Shape = Shape {
+    what: "the settings of servers of tools",
+    more: More::Nothing,
+    keys: &[Key::new(
+        "pin",
+        Want::Word(&["warn", "deny", "off"]),
+        "What is done about a tool whose definition changed since it was first seen: the person is told (`warn`, the default), it is refused until it is accepted (`deny`), or nothing is remembered (`off`).",
+    )],
 };
 
 static ALERT: Shape = Shape {

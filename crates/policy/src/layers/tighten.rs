@@ -10,8 +10,8 @@ use crate::file::RawHook;
 use tollgate_gate::{DefaultVote, OnFailure};
 
 /// Top keys of a project's file.
-const PROJECT_KEYS: [&str; 8] =
-    ["version", "default", "groups", "tools", "programs", "locked", "include", "hooks"];
+const PROJECT_KEYS: [&str; 9] =
+    ["version", "default", "groups", "mcp", "tools", "programs", "locked", "include", "hooks"];
 /// Top keys of an included file.
 const INCLUDED_KEYS: [&str; 4] = ["version", "groups", "include", "hooks"];
 /// What a project may say about tools: names for its own matches, nothing about their effects.

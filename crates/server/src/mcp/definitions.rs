@@ -12,22 +12,12 @@ use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+pub use tollgate::policy::Pinning;
+
 use tollgate::gate::{
     EventKind, Hook, Json, Matcher, Name, Object, Opinion, Roles, View, hook::PRIORITY_SECURITY,
     inline,
 };
-
-/// What is done about a definition that changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pinning {
-    /// Nothing is remembered.
-    Off,
-    /// It passes; the person is told.
-    #[default]
-    Warn,
-    /// The tool is not listed, and not called, until a person accepts it.
-    Deny,
-}
 
 /// Where pins are kept.
 pub trait Pins: Send + Sync {
@@ -51,6 +41,8 @@ pub enum Suspicion {
     Changed,
     /// Its definition holds characters that a person does not see.
     HiddenCharacters,
+    /// The server does not list it.
+    Unlisted,
 }
 
 impl Suspicion {
@@ -61,6 +53,7 @@ impl Suspicion {
             Suspicion::HiddenCharacters => {
                 "what the server says about this tool holds characters that nobody sees"
             }
+            Suspicion::Unlisted => "the server does not list this tool, so nobody knows what it is",
         }
     }
 }
@@ -177,6 +170,21 @@ impl Definitions {
         refuses(self.pinning(), suspicion).then_some(suspicion)
     }
 
+    /// Whether it must be known what a tool is before it is called, and is not.
+    pub(super) fn must_be_listed(&self, tool: &str) -> bool {
+        self.pinning() == Pinning::Deny && !self.seen().contains_key(tool)
+    }
+
+    /// The server was asked and does not list this tool.
+    pub(super) fn note_unlisted(&self, tool: &str) {
+        let mut seen = self.seen();
+        if seen.len() >= TOOLS_MAX {
+            seen.retain(|_, one| one.suspicion != Some(Suspicion::Unlisted));
+        }
+        let one = Seen { suspicion: Some(Suspicion::Unlisted), ..Seen::default() };
+        seen.entry(Name::from(tool)).or_insert(one);
+    }
+
     /// The schema of what a tool gives back, as last listed.
     pub(super) fn output_schema(&self, tool: &str) -> Option<Arc<Json>> {
         self.seen().get(tool)?.output_schema.clone()
@@ -222,7 +230,7 @@ fn declared_headers(schema: &Json, path: &mut Vec<String>, found: &mut Vec<Param
 fn refuses(pinning: Pinning, suspicion: Suspicion) -> bool {
     match suspicion {
         Suspicion::HiddenCharacters => true,
-        Suspicion::Changed => pinning == Pinning::Deny,
+        Suspicion::Changed | Suspicion::Unlisted => pinning == Pinning::Deny,
     }
 }
 

@@ -14,6 +14,8 @@ pub const TASKS_MAX: usize = 10_000;
 pub const TOOLS_MAX: usize = 10_000;
 /// Longest wait for a server's answer about a tool that it does not have, in milliseconds.
 pub const PROBE_MS: u64 = 2_000;
+/// Most pages of a list of tools that the relay itself asks for.
+pub const LIST_PAGES_MAX: usize = 100;
 /// How often a client that waits for a person hears that the call is still waiting, in milliseconds.
 pub const WAITING_MS: u64 = 10_000;
 /// Most messages that wait for a peer that reads slowly; then nothing more is read from the other.

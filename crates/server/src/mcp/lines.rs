@@ -11,7 +11,7 @@ use tollgate::gate::Json;
 
 /// What a stream gave.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub enum Line {
     /// A line, without its end.
     Whole(Vec<u8>),
     /// A line over the cap, and the id of the message in it as far as one could be found.
@@ -19,8 +19,8 @@ pub(super) enum Line {
 }
 
 /// Cuts a stream into lines.
-#[derive(Default)]
-pub(super) struct Lines {
+#[derive(Debug, Default)]
+pub struct Lines {
     held: Vec<u8>,
     /// The end of a line that is over the cap; its start is in `held`.
     tail: Option<Vec<u8>>,
@@ -29,7 +29,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Takes what came; gives the lines that are complete with it.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
         while let Some(end) = memchr(bytes) {
             let (line, rest) = bytes.split_at(end);
@@ -42,7 +42,7 @@ impl Lines {
     }
 
     /// The stream has ended: a last line needs no end.
-    pub(super) fn end(&mut self) -> Option<Line> {
+    pub fn end(&mut self) -> Option<Line> {
         self.finish()
     }
 

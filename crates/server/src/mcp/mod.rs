@@ -12,12 +12,12 @@ pub mod definitions;
 pub mod frame;
 pub mod http;
 pub mod limits;
+pub mod lines;
 pub mod splice;
 pub mod stdio;
 
 mod answer;
 mod child;
-mod lines;
 mod pins;
 mod pipe;
 mod relay;

@@ -9,6 +9,7 @@
 
 mod asking;
 mod calls;
+mod fuzz;
 mod lists;
 mod over_http;
 mod over_programs;

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use tollgate_gate::Event;
 use tollgate_policy::explain::{NoException, exception_for};
 use tollgate_policy::{
-    Layer, LayerKind, LayerState, LoadFailure, LoadOptions, Loaded, Trust, TrustStore, load,
-    project_layer,
+    Layer, LayerKind, LayerState, LoadFailure, LoadOptions, Loaded, Pinning, Trust, TrustStore,
+    load, project_layer,
 };
 
 struct Tree(TempDir);
@@ -268,6 +268,27 @@ fn no_layer_loosens_what_an_earlier_one_set() {
     fs::write(&user, "version: 1\ngroups: { finance: [mallory] }\nhooks: []\n").unwrap();
     let report = problems(load_all(&layers));
     assert!(report.contains("the group `finance` is defined in an earlier file"), "{report}");
+}
+
+#[test]
+fn what_is_pinned_is_only_made_stricter_by_later_layers() {
+    let tree = Tree::new();
+    let said = |layers: &[(LayerKind, &str)]| {
+        let write = |(at, (kind, pin)): (usize, &(LayerKind, &str))| {
+            let text = format!("version: 1\nmcp: {{ pin: {pin} }}\nhooks: []\n");
+            named(*kind, tree.write(&format!("{at}.yaml"), &text))
+        };
+        let layers: Vec<Layer> = layers.iter().enumerate().map(write).collect();
+        let loaded = load_all(&layers).unwrap();
+        (loaded.settings.pinning, loaded.report.text().contains("warning[overruled]"))
+    };
+    use LayerKind::{Managed, Project, User};
+    assert_eq!(said(&[(User, "off")]), (Pinning::Off, false));
+    assert_eq!(said(&[(User, "deny")]), (Pinning::Deny, false));
+    assert_eq!(said(&[(Managed, "deny"), (User, "off")]), (Pinning::Deny, true));
+    assert_eq!(said(&[(Managed, "warn"), (User, "deny")]), (Pinning::Deny, false));
+    assert_eq!(said(&[(User, "warn"), (Project, "deny")]), (Pinning::Deny, false));
+    assert_eq!(said(&[(Project, "off")]), (Pinning::Warn, true));
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! | the session is gone (404) | the request is answered by an error that says so |
 //! | a request is cancelled | older revision: the server is told; later one: its POST is closed |
 
-use super::hearing::{Ear, Hearing, Kind, StreamEnd, kind};
+use super::hearing::{Ear, Hearing, Kind, StreamEnd, hear_own, kind};
 use super::rules::{self, LAST_EVENT};
 use super::sse::Event;
 use super::upstream::{Unanswered, Upstream, of_own, of_session, session_of};
@@ -30,7 +30,7 @@ use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -60,6 +60,7 @@ struct ToServer {
     upstream: Upstream,
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
+    talk: OnceLock<Weak<Conversation>>,
 }
 
 impl ToServer {
@@ -80,9 +81,14 @@ struct Own(Arc<ToServer>);
 impl Outlet for Own {
     fn send(&self, text: String) -> bool {
         let way = Arc::clone(&self.0);
+        let Some(talk) = way.talk.get().and_then(Weak::upgrade) else { return false };
+        let headers = Frame::read(text.as_str())
+            .map(|frame| rules::made(&frame, talk.relay().definitions()))
+            .unwrap_or_default();
         tokio::spawn(async move {
-            // An answer to it would come on the stream of the session, if at all.
-            let _ = way.post(HeaderMap::new(), text).await;
+            if let Ok(answer) = way.post(headers, text).await {
+                hear_own(talk, answer).await;
+            }
         });
         true
     }
@@ -102,8 +108,9 @@ pub async fn bridge(
     let writer = std::thread::spawn(move || write_messages(output, queue));
     let lines = read_in_thread(input);
     let (session_id, version) = (OnceLock::new(), OnceLock::new());
-    let way = Arc::new(ToServer { upstream, session: session_id, version });
+    let way = Arc::new(ToServer { upstream, session: session_id, version, talk: OnceLock::new() });
     let talk = relay.converse(session, Arc::new(Own(Arc::clone(&way))));
+    let _ = way.talk.set(Arc::downgrade(&talk));
     talk.may_hear_again();
     let bridge = Bridge(Arc::new(Parts {
         talk,

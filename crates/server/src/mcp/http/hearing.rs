@@ -146,3 +146,35 @@ impl Hearing {
 
 /// How much of an error page is told, in characters.
 const TEXT_CHARS_MAX: usize = 2_000;
+
+/// Hears the answer to what the relay itself asked. Nothing of it goes on.
+pub(super) async fn hear_own(talk: Arc<Conversation>, answer: Response<Incoming>) {
+    let hearing = Hearing { talk, back: Arc::new(Nowhere), is_again: false };
+    match kind(&answer) {
+        Kind::Json => _ = hearing.json(answer.into_body()).await,
+        Kind::Events => _ = hearing.stream(answer.into_body(), &mut Nobody).await,
+        Kind::Other => {}
+    }
+}
+
+/// Where nothing goes.
+struct Nowhere;
+
+impl Outlet for Nowhere {
+    fn send(&self, _: String) -> bool {
+        false
+    }
+}
+
+/// Who hears nothing.
+struct Nobody;
+
+impl Ear for Nobody {
+    async fn quiet(&mut self, _: Vec<u8>) -> bool {
+        true
+    }
+
+    async fn hear(&mut self, _: String, _: Option<Event>) -> bool {
+        true
+    }
+}

@@ -9,6 +9,8 @@
 //! machine, the name it was called by is this machine's, no web page of elsewhere sent it, and it
 //! carries the client's token where there is one. Credentials of a client are never passed on.
 
+pub mod sse;
+
 mod address;
 mod back;
 mod body;
@@ -20,7 +22,6 @@ mod programs;
 mod rules;
 mod running;
 mod secret;
-mod sse;
 mod upstream;
 mod urls;
 

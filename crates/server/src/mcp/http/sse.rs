@@ -9,7 +9,7 @@ use crate::mcp::limits::EVENT_BYTES_MAX;
 
 /// A piece of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub enum Piece {
     /// Nothing to look at: comments, ids, times to wait.
     Quiet(Vec<u8>),
     /// An event that says something.
@@ -18,19 +18,19 @@ pub(super) enum Piece {
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Event {
+pub struct Event {
     raw: Vec<u8>,
     /// What it says: its lines of data.
-    pub(super) data: Vec<u8>,
+    pub data: Vec<u8>,
 }
 
 /// A stream gave an event that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub struct TooLong;
 
 /// Cuts a stream into events.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub struct Events {
     /// The bytes of the event that is not complete.
     raw: Vec<u8>,
     /// Where in them the current line starts.
@@ -41,14 +41,17 @@ pub(super) struct Events {
     after_return: bool,
     has_begun: bool,
     /// The id of the last event that had one.
-    pub(super) last_id: Option<String>,
+    pub last_id: Option<String>,
     /// How long to wait before coming back, in milliseconds.
-    pub(super) retry_ms: Option<u64>,
+    pub retry_ms: Option<u64>,
 }
 
 impl Events {
     /// Takes what came; gives the pieces that are complete with it.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Vec<Piece>, TooLong> {
+    ///
+    /// # Errors
+    /// [`TooLong`] for an event over the cap; the stream is not to be read on.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Piece>, TooLong> {
         let mut pieces = Vec::new();
         let mut rest = bytes;
         while let Some(byte) = rest.first().copied() {
@@ -137,12 +140,13 @@ impl Events {
 
 impl Event {
     /// The event as it came.
-    pub(super) fn raw(self) -> Vec<u8> {
+    pub fn raw(self) -> Vec<u8> {
         self.raw
     }
 
     /// The event with this text as its data, everything else as it came.
-    pub(super) fn with(&self, text: &str) -> Vec<u8> {
+    #[must_use]
+    pub fn with(&self, text: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.raw.len() + text.len());
         let mut is_written = false;
         for line in Whole(&self.raw) {

@@ -16,7 +16,7 @@
 
 use super::back::{Back, Way, of_json};
 use super::body::Body;
-use super::hearing::{Hearing, Kind, StreamEnd, kind};
+use super::hearing::{Hearing, Kind, StreamEnd, hear_own, kind};
 use super::listen::{Asked, id_of, refused};
 use super::rules::{self, LAST_EVENT, VERSION};
 use super::upstream::{Unanswered, Upstream, of_own, of_session, session_of, to_client, to_server};
@@ -80,39 +80,16 @@ impl Outlet for ToServer {
         else {
             return false;
         };
-        let headers = of_session(of_own(), self.session.get(), self.version.get());
+        let mut headers = of_session(of_own(), self.session.get(), self.version.get());
+        if let Ok(frame) = Frame::read(text.as_str()) {
+            headers.extend(rules::made(&frame, shared.relay.definitions()));
+        }
         tokio::spawn(async move {
             let sent = shared.upstream.send(Method::POST, headers, Bytes::from(text)).await;
-            let Ok(answer) = sent else { return };
-            let hearing = Hearing { talk, back: Arc::new(Nowhere), is_again: false };
-            match kind(&answer) {
-                Kind::Json => _ = hearing.json(answer.into_body()).await,
-                Kind::Events => _ = hearing.stream(answer.into_body(), &mut Nobody).await,
-                Kind::Other => {}
+            if let Ok(answer) = sent {
+                hear_own(talk, answer).await;
             }
         });
-        true
-    }
-}
-
-/// Where nothing goes.
-struct Nowhere;
-
-impl Outlet for Nowhere {
-    fn send(&self, _: String) -> bool {
-        false
-    }
-}
-
-/// Who hears nothing.
-struct Nobody;
-
-impl super::hearing::Ear for Nobody {
-    async fn quiet(&mut self, _: Vec<u8>) -> bool {
-        true
-    }
-
-    async fn hear(&mut self, _: String, _: Option<super::sse::Event>) -> bool {
         true
     }
 }

@@ -87,6 +87,9 @@ impl Conversation {
     ) -> Fate {
         let Some(under_way) = self.call_under_way(&id) else { return Fate::Drop };
         let UnderWay { call, progress, form } = under_way;
+        if form.is_tool && self.relay.definitions.must_be_listed(&call.tool) {
+            self.list_before(&frame, &call.tool).await;
+        }
         let mut judged = (*call).clone();
         judged.call_id = Some(id.as_json().into());
         let event = self.event(judged);

@@ -4,8 +4,10 @@
 use super::{Conversation, Fate};
 use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Shape};
+use crate::mcp::limits::{LIST_PAGES_MAX, PROBE_MS};
 use std::sync::Arc;
-use tollgate::gate::{Json, Object, ToolCall};
+use std::time::Duration;
+use tollgate::gate::{Json, Mode, Object, ToolCall};
 
 impl Conversation {
     /// A page of the list of tools.
@@ -47,6 +49,43 @@ impl Conversation {
         self.review_list(frame, &call, listed, is_modern).await
     }
 
+    /// Asks the server itself what its tools are, where a tool may only be called when that is known.
+    /// `frame` is the call; what its client says of itself is said here too.
+    pub(super) async fn list_before(self: &Arc<Self>, frame: &Frame, tool: &str) {
+        let mut meta = frame.param("_meta").and_then(Json::as_object).cloned().unwrap_or_default();
+        meta.remove("progressToken");
+        let mut cursor: Option<Json> = None;
+        for _ in 0..LIST_PAGES_MAX {
+            let mut params = Object::new();
+            if !meta.is_empty() {
+                params.insert("_meta", meta.clone());
+            }
+            if let Some(cursor) = &cursor {
+                params.insert("cursor", cursor.clone());
+            }
+            let asked = self.ask_peer(&*self.server, "tools/list", &params.into());
+            let Some((id, answer)) = asked else { break };
+            let wait = Duration::from_millis(PROBE_MS);
+            let Ok(Ok(page)) = tokio::time::timeout(wait, answer).await else {
+                self.forget_own(&id);
+                break;
+            };
+            let Some(result) = page.get("result") else { break };
+            let tools = result.get("tools").and_then(Json::as_array).unwrap_or_default();
+            if let Err(cause) = self.relay.definitions.learn(tools) {
+                self.relay.tell(&format!("the definitions of tools cannot be checked: {cause}"));
+                break;
+            }
+            cursor = result.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
+            if cursor.is_none() || !self.relay.definitions.must_be_listed(tool) {
+                break;
+            }
+        }
+        if self.relay.definitions.must_be_listed(tool) {
+            self.relay.definitions.note_unlisted(tool);
+        }
+    }
+
     /// The list as it may be seen, through the hooks of results.
     async fn review_list(
         self: &Arc<Self>,
@@ -77,7 +116,9 @@ impl Conversation {
     /// Whether a tool of a list may be seen.
     async fn is_shown(&self, tool: &Json) -> bool {
         let Some(name) = tool.get("name").and_then(Json::as_str) else { return true };
-        if self.relay.definitions.refusal(name).is_some() {
+        // In the other modes nothing is refused, and so nothing is hidden.
+        let enforces = self.relay.gate.ruleset().settings().mode == Mode::Enforce;
+        if enforces && self.relay.definitions.refusal(name).is_some() {
             return false;
         }
         let call = self.method_named(name);

@@ -161,7 +161,7 @@ impl Relay {
     }
 
     /// What the server says its tools are.
-    pub(super) fn definitions(&self) -> &Arc<Definitions> {
+    pub fn definitions(&self) -> &Arc<Definitions> {
         &self.definitions
     }
 

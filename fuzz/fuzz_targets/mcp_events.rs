@@ -1,0 +1,5 @@
+//! Drives the target `mcp_events` of src/relay.rs with libfuzzer.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_fuzz::run("mcp_events", data));
