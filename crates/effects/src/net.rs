@@ -2,8 +2,22 @@
 //!
 //! Refused: resolving a name; that would be a contact of its own.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use crate::mark;
 use std::net::IpAddr;
+
+/// Domains whose names stand for the address that is written in them: `10.0.0.1.nip.io`.
+const ADDRESS_DOMAINS: &[&str] = &[
+    ".nip.io",
+    ".sslip.io",
+    ".xip.io",
+    ".traefik.me",
+    ".backname.io",
+    ".localtls.com",
+    ".1u.ms",
+    ".ip.addr.tools",
+];
 
 /// The host in an address, a `user@host:port`, or a bare name; lower case. `None` if there is none.
 pub(crate) fn host_of(text: &str) -> Option<String> {
@@ -30,7 +44,100 @@ pub(crate) fn host_of(text: &str) -> Option<String> {
         // A known domain below an unknown name is known well enough: `$BUCKET.example.com`.
         return Some(host.to_lowercase());
     }
-    Some(numeric(host).unwrap_or_else(|| host.to_lowercase()))
+    Some(canonical(host))
+}
+
+/// Whether an address leads to this machine or the network at home.
+pub(crate) fn is_local(address: &str) -> bool {
+    host_of(address).is_some_and(|host| match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_unspecified(),
+        Ok(IpAddr::V6(ip)) => ip.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    })
+}
+
+/// One spelling for a host: percent signs, wide dots and digits, numbers of any base, version 4 inside
+/// of version 6, and names that stand for an address.
+fn canonical(host: &str) -> String {
+    let host = narrow(&percent_decoded(host)).to_lowercase();
+    let host = host.trim_end_matches('.');
+    if let Some(address) = numeric(host) {
+        return address;
+    }
+    // A zone (`fe80::1%eth0`) is no part of the address.
+    let plain = host.split('%').next().unwrap_or_default();
+    if let Ok(ip) = plain.parse::<Ipv6Addr>() {
+        return inner_address(ip).map_or_else(|| ip.to_string(), |ip| ip.to_string());
+    }
+    let spelled = ADDRESS_DOMAINS.iter().find_map(|domain| host.strip_suffix(domain));
+    spelled.and_then(spelled_address).unwrap_or_else(|| host.to_owned())
+}
+
+/// The address of version 4 that one of version 6 stands for: mapped, compatible, translated, 6to4.
+fn inner_address(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let last = || {
+        let [.., a, b, c, d] = ip.octets();
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 || low > 1 => Some(last()),
+        [0, 0, 0, 0, 0, 0xFFFF, _, _] | [0, 0, 0, 0, 0xFFFF, 0, _, _] => Some(last()),
+        [0x64, 0xFF9B, ..] => Some(last()),
+        [0x2002, high, low, ..] => Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),
+        _ => None,
+    }
+}
+
+/// `x.169.254.169.254`, `x-169-254-169-254`, `a9fea9fe`, before one of [`ADDRESS_DOMAINS`].
+fn spelled_address(front: &str) -> Option<String> {
+    let last = front.rsplit('.').next().unwrap_or_default();
+    let hex = last.rsplit('-').next().unwrap_or_default();
+    if hex.len() == 8
+        && let Ok(value) = u32::from_str_radix(hex, 16)
+    {
+        return Some(Ipv4Addr::from(value).to_string());
+    }
+    let numbers: Vec<&str> = front.rsplit(['.', '-']).take(4).collect();
+    let numbers: Option<Vec<u8>> = numbers.iter().rev().map(|n| n.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([a, b, c, d]) => Some(Ipv4Addr::new(*a, *b, *c, *d).to_string()),
+        _ => None,
+    }
+}
+
+fn percent_decoded(host: &str) -> String {
+    if !host.contains('%') || host.contains(':') {
+        return host.to_owned();
+    }
+    let bytes = host.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let code = host.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match code.filter(|_| *byte == b'%') {
+            Some(code) => {
+                out.push(code);
+                at += 3;
+            }
+            None => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Wide letters and digits, digits in circles and other dots, as a resolver takes them.
+fn narrow(host: &str) -> String {
+    let plain = |c: char| match c {
+        '\u{3002}' | '\u{FF0E}' | '\u{FF61}' => '.',
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - 0xFEE0).unwrap_or(c),
+        '\u{2460}'..='\u{2468}' => char::from_u32(u32::from(c) - 0x2460 + 0x31).unwrap_or(c),
+        '\u{24EA}' => '0',
+        c => c,
+    };
+    host.chars().map(plain).collect()
 }
 
 /// Whether a host is this machine, by its name or a loopback address.

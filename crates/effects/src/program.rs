@@ -13,6 +13,7 @@ pub(crate) mod git;
 pub(crate) mod invoke;
 pub(crate) mod network;
 pub(crate) mod roles;
+pub(crate) mod source;
 pub(crate) mod sql;
 pub(crate) mod table;
 pub(crate) mod words;

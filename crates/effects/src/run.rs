@@ -57,6 +57,8 @@ pub(crate) struct Run<'e> {
     folders: HashMap<String, Option<String>>,
     /// Links that the text itself makes, with where they lead.
     links: Vec<(String, String)>,
+    /// Git remotes that this text names, with their addresses.
+    pub(crate) remotes: HashMap<String, String>,
     /// The functions that are being called.
     pub(crate) calls: Vec<Box<str>>,
     /// What `trap` has put off to the end of the present text.
@@ -86,6 +88,7 @@ impl<'e> Run<'e> {
             texts: Vec::new(),
             folders: HashMap::new(),
             links: Vec::new(),
+            remotes: HashMap::new(),
             calls: Vec::new(),
             traps: Vec::new(),
             depth: 0,

@@ -3,7 +3,7 @@
 //! Refused: guessing that an option takes a value. One that the table does not know takes none, so
 //! that what follows it is still seen as an argument.
 
-use crate::program::table::{Act, Choice, Program, Record, Role};
+use crate::program::table::{Act, Choice, Program, Record, Role, Spec};
 
 #[derive(Debug, Default)]
 pub(crate) struct Arguments<'p> {
@@ -17,6 +17,8 @@ pub(crate) struct Arguments<'p> {
     pub(crate) acts: Vec<&'p Act>,
     /// A command of its own.
     pub(crate) nested: Option<Vec<String>>,
+    /// Whether that command is a package that is fetched first.
+    pub(crate) packaged: bool,
     /// Arguments that are joined to a shell text.
     pub(crate) shell_rest: Option<Vec<String>>,
     pub(crate) sub: String,
@@ -74,7 +76,12 @@ pub(crate) fn read<'p>(program: &'p Program, argv: &[String]) -> Arguments<'p> {
             continue;
         }
         let dashed = word.len() > 1 && word.starts_with('-') && !reader.options_over;
-        if dashed {
+        let plus = !reader.options_over
+            && word.strip_prefix('+').is_some_and(|rest| !rest.is_empty())
+            && reader.find("+").is_some();
+        if plus {
+            reader.plus(word);
+        } else if dashed {
             reader.option(word);
         } else if reader.positional(word) {
             break;
@@ -180,6 +187,13 @@ impl<'p> Reader<'p, '_> {
         }
     }
 
+    /// `+COMMAND`, of editors and pagers.
+    fn plus(&mut self, word: &str) {
+        let choice = self.find("+");
+        let text = word.strip_prefix('+').unwrap_or(word);
+        self.note("+", choice, Some(text.to_owned()));
+    }
+
     /// `-x COMMAND ..`: all that follows, or up to `;`, is a command.
     fn nested_here(&mut self, choice: &'p Choice) {
         let rest = self.argv.get(self.at..).unwrap_or_default();
@@ -199,8 +213,9 @@ impl<'p> Reader<'p, '_> {
         let record = self.record();
         let role = record.front.get(index).copied().or(record.repeated);
         match role {
-            Some(Role::Argv) => {
+            Some(role @ (Role::Argv | Role::Package)) => {
                 self.done.nested = Some(self.argv.get(self.at - 1..).unwrap_or_default().to_vec());
+                self.done.packaged = role == Role::Package;
                 return true;
             }
             Some(Role::ShellRest) => {
@@ -285,7 +300,7 @@ impl<'p> Reader<'p, '_> {
             let role = match role {
                 Some(Role::Read) if inplace => Some(Role::Write),
                 Some(Role::Read) if deletes => Some(Role::Delete),
-                Some(Role::Skip) if reads => Some(Role::Read),
+                Some(Role::Skip) if reads => Some(Role::Spec(Spec::Revision)),
                 role => role,
             };
             if let Some(role) = role {

@@ -5,11 +5,11 @@
 
 use std::rc::Rc;
 
-use crate::effect::{Reason, Verb};
+use crate::effect::{Reason, Target, Verb};
 use crate::mark;
 use crate::path;
 use crate::program::code::language_of;
-use crate::program::invoke::{Running, shebang};
+use crate::program::invoke::{Running, known_name, shebang};
 use crate::program::table::Lang;
 use crate::run::Run;
 use crate::shell::builtins::is_input;
@@ -79,6 +79,11 @@ impl Run<'_> {
                 if name == "SHELL" {
                     self.unknown(Verb::Runs, Reason::Environment);
                 }
+                if value.trim().contains(' ') {
+                    // `CC='cc -O2'`: a program and its options.
+                    let mut inner = scope.clone();
+                    self.run_text(&mut inner, value, "");
+                }
                 if value.starts_with('!') || value.contains("$(shell") {
                     self.unknown(Verb::Runs, Reason::RunText);
                 }
@@ -100,6 +105,10 @@ impl Run<'_> {
                 names.iter().find_map(|name| self.content(scope, name))
             }
         }?;
+        if text.contains(mark::REMOTE) {
+            self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
+            return None;
+        }
         let goals: Vec<&String> =
             running.args.positionals.iter().filter(|word| !word.contains('=')).collect();
         for recipe in recipes(&text, &goals) {
@@ -159,14 +168,16 @@ impl Run<'_> {
             return None;
         }
         if let Some(module) = running.args.value("-m") {
-            return self.python_module(scope, module, &running.args.positionals);
+            return self.python_module(scope, module, running);
         }
         match running.args.positionals.first() {
             Some(file) if file != "-" => {
                 let lang = language_of(file).unwrap_or(lang);
                 let args = running.args.positionals.get(1..).unwrap_or_default().to_vec();
                 let name = path::base_name(file).to_owned();
-                let known = self.ctx.programs.get(&name).is_some();
+                let package = package_of(file);
+                let name = package.map_or(name, str::to_owned);
+                let known = known_name(self.ctx.programs, path::base_name(&name)).is_some();
                 self.script_file(scope, lang, file, args.clone(), running.stdin);
                 // `python manage.py flush`, `php artisan ..`: a script that the table knows.
                 if known {
@@ -180,13 +191,20 @@ impl Run<'_> {
         None
     }
 
-    fn python_module(&mut self, scope: &Scope, module: &str, rest: &[String]) -> Option<String> {
+    fn python_module(
+        &mut self,
+        scope: &Scope,
+        module: &str,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        // What follows the module's name is the module's own.
+        let after = running.argv.iter().position(|word| word.ends_with(module));
+        let rest = after.and_then(|at| running.argv.get(at + 1..)).unwrap_or_default();
         let name = match module {
             "pip" | "pytest" | "black" | "mypy" | "ruff" | "twine" | "poetry" | "uv" | "flake8"
             | "isort" | "coverage" | "tox" | "nox" | "awscli" => module,
-            "http.server" => {
-                self.thing(Verb::Listens, "port");
-                return None;
+            "http.server" | "SimpleHTTPServer" | "RangeHTTPServer" | "uploadserver" => {
+                "http.server"
             }
             "venv" => {
                 self.virtual_environment(scope, rest);
@@ -279,6 +297,14 @@ impl Run<'_> {
         }
         None
     }
+}
+
+/// `node_modules/@scope/NAME/cli.js`: the package that a file belongs to.
+fn package_of(file: &str) -> Option<&str> {
+    let (_, inside) = file.rsplit_once("node_modules/")?;
+    let mut pieces = inside.split('/');
+    let first = pieces.next()?;
+    if first.starts_with('@') { pieces.next() } else { Some(first) }
 }
 
 /// The recipes of the goals and of what they depend on, a few levels down. Without goals, of the first

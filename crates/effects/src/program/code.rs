@@ -324,12 +324,15 @@ impl Run<'_> {
                 && !separator.is_alphanumeric()
             {
                 let fields = unescaped_fields(rest, separator);
-                let flags = fields.get(3).copied().unwrap_or_default();
+                // A file's name among the flags may hold the separator itself.
+                let front: usize =
+                    fields.iter().take(3).map(|f| f.len() + separator.len_utf8()).sum();
+                let flags = rest.get(front..).unwrap_or_default();
                 if let Some((front, file)) = flags.split_once("w ") {
                     if front.chars().all(|c| c.is_ascii_alphanumeric()) {
                         self.path(scope, Verb::Writes, file.trim(), false);
                     }
-                } else if flags.contains('e') && fields.len() == 4 {
+                } else if fields.len() == 4 && flags.contains('e') {
                     self.unknown(Verb::Runs, Reason::RunText);
                 }
             }
@@ -346,8 +349,21 @@ impl Run<'_> {
     fn editor_command(&mut self, scope: &Scope, text: &str) {
         for command in text.split(['|', '\n']) {
             let command = command.trim_start_matches([':', ' ', '%', '.']);
-            let shell =
-                ["!", "r !", "shell ", "pipe "].iter().find_map(|f| command.strip_prefix(f));
+            let command = command.strip_prefix("silent ").unwrap_or(command);
+            let command = command.strip_prefix("silent! ").unwrap_or(command).trim_start();
+            let shell = [
+                "!",
+                "r !",
+                "r!",
+                "w !",
+                "read !",
+                "write !",
+                "shell ",
+                "pipe ",
+                "platform shell ",
+            ]
+            .iter()
+            .find_map(|f| command.strip_prefix(f));
             if let Some(shell) = shell {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, shell, "");
@@ -355,9 +371,26 @@ impl Run<'_> {
                 command.strip_prefix("w ").or_else(|| command.strip_prefix("sav "))
             {
                 self.path(scope, Verb::Writes, file.trim(), false);
+            } else if let Some(file) = ["r ", "e ", "read ", "edit ", "tabe ", "sp ", "vs "]
+                .iter()
+                .find_map(|front| command.strip_prefix(front))
+            {
+                self.path(scope, Verb::Reads, file.trim(), false);
             } else if command.contains("system(")
                 || command.starts_with("term")
-                || command.starts_with("python ")
+                || [
+                    "py",
+                    "lua ",
+                    "perl ",
+                    "ruby ",
+                    "source ",
+                    "so ",
+                    "luafile ",
+                    "set shell",
+                    "call delete(",
+                ]
+                .iter()
+                .any(|front| command.starts_with(front))
             {
                 self.unknown(Verb::Runs, Reason::RunText);
             }

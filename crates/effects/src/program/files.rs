@@ -12,6 +12,28 @@ use crate::run::Run;
 use crate::shell::scope::{Scope, Var, is_secret_name};
 use crate::shell::text::unescape;
 
+/// Long options of tar whose value may be the next word.
+const TAR_VALUES: &[&str] = &[
+    "file",
+    "directory",
+    "to-command",
+    "use-compress-program",
+    "checkpoint-action",
+    "info-script",
+    "new-volume-script",
+    "rsh-command",
+    "transform",
+    "xform",
+    "exclude",
+    "files-from",
+    "exclude-from",
+    "strip-components",
+    "owner",
+    "group",
+    "mode",
+    "mtime",
+];
+
 impl Run<'_> {
     pub(crate) fn echo(&mut self, running: &Running<'_, '_>) -> String {
         let mut words = running.argv.get(1..).unwrap_or_default();
@@ -52,7 +74,7 @@ impl Run<'_> {
         };
         match text.filter(|text| !mark::has_void(text)) {
             Some(text) => self.patch_text(scope, &text),
-            None if running.name.starts_with("apply") => {
+            None if running.name.starts_with("apply") || running.stdin.contains(mark::REMOTE) => {
                 self.unknown(Verb::Writes, Reason::PathText);
             }
             // What a patch file changes lies below the folder it is applied in.
@@ -253,6 +275,7 @@ impl Run<'_> {
         let mut folder = ".".to_owned();
         let mut members = Vec::new();
         let mut first = true;
+        let (mut shows, mut anywhere) = (false, false);
         while let Some(word) = words.next() {
             let letters = match word.strip_prefix('-') {
                 Some(letters) if !word.starts_with("--") => letters,
@@ -265,6 +288,8 @@ impl Run<'_> {
                     match letter {
                         'c' | 'x' | 't' | 'r' | 'u' => mode = letter,
                         'f' => archive = words.next().cloned(),
+                        'O' => shows = true,
+                        'P' => anywhere = true,
                         'C' => folder = words.next().cloned().unwrap_or_default(),
                         'I' | 'F' => {
                             if let Some(text) = words.next() {
@@ -284,8 +309,12 @@ impl Run<'_> {
                 members.push(word.clone());
                 continue;
             };
-            let (name, value) = long.split_once('=').unwrap_or((long, ""));
-            let value = value.to_owned();
+            let value = match long.split_once('=') {
+                Some((_, value)) => value.to_owned(),
+                None if TAR_VALUES.contains(&long) => words.next().cloned().unwrap_or_default(),
+                None => String::new(),
+            };
+            let name = long.split('=').next().unwrap_or_default();
             match name {
                 "create" => mode = 'c',
                 "extract" | "get" => mode = 'x',
@@ -294,6 +323,12 @@ impl Run<'_> {
                 "file" => archive = Some(value),
                 "directory" => folder = value,
                 "remove-files" => mode = 'd',
+                "one-top-level" => folder = value,
+                "to-stdout" => shows = true,
+                "absolute-names" => anywhere = true,
+                "transform" | "xform" if value.contains(",/") || value.contains("|/") => {
+                    anywhere = true;
+                }
                 "to-command"
                 | "use-compress-program"
                 | "checkpoint-action"
@@ -308,6 +343,16 @@ impl Run<'_> {
                 }
                 _ => {}
             }
+        }
+        if shows && mode == 'x' {
+            // What is shown of an archive is what the files in it hold.
+            for member in &members {
+                self.path(scope, Verb::Reads, member, false);
+            }
+            mode = 't';
+        }
+        if anywhere && mode == 'x' {
+            self.unknown(Verb::Writes, Reason::PathText);
         }
         self.archive(scope, mode, archive.as_deref(), &folder, &members);
         None

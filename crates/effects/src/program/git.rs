@@ -27,6 +27,9 @@ const SHARED: &[&str] = &[
     "next",
 ];
 
+/// How many remotes of a text are kept.
+const REMOTES_MAX: usize = 64;
+
 impl Run<'_> {
     pub(crate) fn git(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
         for (name, value) in &running.args.options {
@@ -35,7 +38,9 @@ impl Run<'_> {
                     let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
                     self.git_setting(scope, key, value);
                 }
-                ("--exec-path", Some(_)) => self.unknown(Verb::Runs, Reason::GitConfig),
+                ("--exec-path" | "--config-env", Some(_)) => {
+                    self.unknown(Verb::Runs, Reason::GitConfig)
+                }
                 ("--upload-pack" | "--receive-pack", Some(command)) => {
                     let mut inner = scope.clone();
                     self.run_text(&mut inner, command, "");
@@ -81,11 +86,30 @@ impl Run<'_> {
                 | "diff.external"
                 | "credential.helper"
                 | "gpg.program"
+                | "gpg.ssh.program"
+                | "gpg.x509.program"
+                | "gpg.openpgp.program"
+                | "gpg.ssh.defaultkeycommand"
+                | "core.alternaterefscommand"
+                | "sendemail.smtpserver"
+                | "trailer.command"
+                | "web.browser"
+                | "man.viewer"
                 | "interactive.difffilter"
                 | "uploadpack.packobjectshook"
         ) || matches!(
             last,
-            "textconv" | "clean" | "smudge" | "process" | "cmd" | "driver" | "helper"
+            "textconv"
+                | "clean"
+                | "smudge"
+                | "process"
+                | "cmd"
+                | "driver"
+                | "helper"
+                | "command"
+                | "uploadpack"
+                | "receivepack"
+                | "vcs"
         ) || key.starts_with("pager.");
         if runs {
             let text = value.trim_start_matches('!');
@@ -115,6 +139,12 @@ impl Run<'_> {
                 self.run_text(&mut inner, text, "");
                 self.thing(Verb::Persists, "git-config");
             }
+        }
+        if matches!(last, "url" | "pushurl") && key.starts_with("remote.") {
+            let name = key.split('.').nth(1).unwrap_or_default();
+            self.remember_remote(name, value);
+        } else if matches!(last, "proxy") {
+            self.host(value);
         }
         if key == "core.hookspath" && !matches!(value, ".husky" | ".githooks" | ".husky/_" | "") {
             self.unknown(Verb::Runs, Reason::GitConfig);
@@ -181,10 +211,10 @@ impl Run<'_> {
         let args = running.args;
         let scope = Scope::new("/");
         self.git(&scope, running);
-        let remote = args.positionals.first().map_or("", |p| p.as_str());
-        if remote.contains("://") || remote.contains('@') {
-            self.host(&remote.replacen(':', "/", usize::from(!remote.contains("://"))));
-        }
+        let named = args.value("--repo").or(args.positionals.first().map(String::as_str));
+        let remote = named.unwrap_or("origin").to_owned();
+        let address = self.remotes.get(&remote).cloned().unwrap_or(remote);
+        self.push_to(&address);
         let refs = args.positionals.get(1..).unwrap_or_default();
         let short = |reference: &String| -> String {
             let name = reference.trim_start_matches('+');
@@ -217,6 +247,38 @@ impl Run<'_> {
         }
         self.thing(Verb::Publishes, "git-remote");
         None
+    }
+
+    /// A remote that this text itself names.
+    fn remember_remote(&mut self, name: &str, address: &str) {
+        if self.remotes.len() < REMOTES_MAX {
+            self.remotes.insert(name.to_owned(), address.to_owned());
+        }
+    }
+
+    pub(crate) fn git_remote(&mut self, running: &Running<'_, '_>) -> Option<String> {
+        self.git(&Scope::new("/"), running);
+        let words: Vec<&String> = running.args.positionals.iter().collect();
+        if let [name, address, ..] = words.as_slice() {
+            self.remember_remote(name, address);
+        }
+        None
+    }
+
+    /// An address that is pushed to, and not a remote that the repository knows by its name: what is
+    /// in the repository goes there.
+    fn push_to(&mut self, address: &str) {
+        let host = if address.contains("://") {
+            Some(address.to_owned())
+        } else {
+            // `host:path`, `user@host:path`; a path or a remote's name has no host.
+            let remote = crate::net::remote_host(address);
+            remote.map(str::to_owned)
+        };
+        if let Some(host) = host {
+            self.host(&host);
+            self.thing(Verb::Sends, "data");
+        }
     }
 
     /// `git checkout` and `git switch`: a branch is harmless, paths lose what was not committed.

@@ -35,6 +35,13 @@ const PROGRAM_FOLDERS: &[&str] = &[
     "/usr/games",
 ];
 
+/// Words that are a command of their own behind an unknown program, when an option follows them, and
+/// hardly ever the name of a sub-command.
+const COMMANDS: &[&str] = &[
+    "rm", "sh", "bash", "zsh", "dash", "ksh", "sudo", "dd", "shred", "xargs", "chmod", "chown",
+    "curl", "wget", "python", "python3", "perl", "ruby", "node", "nc", "ncat",
+];
+
 fn is_sub_word(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
         && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
@@ -186,7 +193,8 @@ impl Run<'_> {
         false
     }
 
-    /// What an unknown program may run: `tool -- COMMAND`, `tool -c TEXT`, `tool /bin/rm ..`.
+    /// What an unknown program may run: `tool -- COMMAND`, `tool -c TEXT`, `tool /bin/rm ..`,
+    /// `tool -n 1 rm -rf x`.
     fn unknown_wrapper(&mut self, scope: &Scope, argv: &[String], stdin: &str) {
         let known = |word: &str| known_name(self.ctx.programs, path::base_name(word)).is_some();
         let first = argv.get(1).map_or("", |word| word.as_str());
@@ -206,6 +214,14 @@ impl Run<'_> {
         let rest = after.and_then(|after| argv.get(after..)).unwrap_or_default();
         if rest.first().is_some_and(|word| known(word)) {
             self.invoke_apart(scope, rest.to_vec(), stdin);
+            return;
+        }
+        let plain = |pair: &[String]| match pair {
+            [word, option] => COMMANDS.contains(&word.as_str()) && option.starts_with('-'),
+            _ => false,
+        };
+        if let Some(at) = argv.get(1..).unwrap_or_default().windows(2).position(plain) {
+            self.invoke_apart(scope, argv.get(at + 1..).unwrap_or_default().to_vec(), stdin);
         }
     }
 
@@ -361,6 +377,7 @@ impl Run<'_> {
             Handler::Git => self.git(inner, running),
             Handler::GitConfig => self.git_config(inner, running),
             Handler::GitPush => self.git_push(running),
+            Handler::GitRemote => self.git_remote(running),
             Handler::GitCheckout => self.git_checkout(inner, running),
             Handler::Tar => self.tar(inner, running),
             Handler::Dd => self.dd(inner, running),
@@ -397,6 +414,7 @@ impl Run<'_> {
                 None
             }
             Handler::Patch => self.patch_program(inner, running),
+            Handler::Serve => self.serve(inner, running),
             Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),
             Handler::Jq => {
@@ -413,18 +431,27 @@ pub(crate) fn known_name<'t>(
     programs: &'t crate::program::table::Programs,
     base: &str,
 ) -> Option<(String, &'t Program)> {
-    if let Some(program) = programs.get(base) {
-        return Some((base.to_owned(), program));
+    let resolved = |name: &str| -> Option<(String, &'t Program)> {
+        let program = programs.get(name)?;
+        match &program.root.alias {
+            Some(alias) => Some((alias.to_string(), programs.get(alias)?)),
+            None => Some((name.to_owned(), program)),
+        }
+    };
+    if let Some(found) = resolved(base) {
+        return Some(found);
     }
+    // A package with its version: `prettier@3`.
+    let base = base.split_once('@').map_or(base, |(name, _)| name);
     let lower = base.to_ascii_lowercase();
     let stem = lower.strip_suffix(".exe").or_else(|| lower.strip_suffix(".cmd")).unwrap_or(&lower);
     let plain = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     let candidates = [stem, plain, plain.trim_end_matches('-')];
     for name in candidates {
         if !name.is_empty()
-            && let Some(program) = programs.get(name)
+            && let Some(found) = resolved(name)
         {
-            return Some((name.to_owned(), program));
+            return Some(found);
         }
     }
     None

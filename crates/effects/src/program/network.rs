@@ -125,6 +125,7 @@ impl Run<'_> {
     pub(crate) fn socat(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
         let mut connected = false;
         let mut command = None;
+        let mut files = false;
         for address in &running.args.positionals {
             let (kind, rest) = address.split_once(':').unwrap_or((address, ""));
             let rest = rest.split(',').next().unwrap_or_default();
@@ -140,7 +141,10 @@ impl Run<'_> {
                     connected = true;
                     self.thing(Verb::Listens, "port");
                 }
-                "FILE" | "OPEN" | "GOPEN" => self.path(scope, Verb::Reads, rest, false),
+                "FILE" | "OPEN" | "GOPEN" => {
+                    self.path(scope, Verb::Reads, rest, false);
+                    files = true;
+                }
                 "CREATE" => self.path(scope, Verb::Writes, rest, false),
                 _ => {}
             }
@@ -151,7 +155,7 @@ impl Run<'_> {
             }
             let mut inner = scope.clone();
             self.run_text(&mut inner, &text, "");
-        } else if connected && !running.stdin.is_empty() {
+        } else if connected && (files || !running.stdin.is_empty()) {
             self.thing(Verb::Sends, "input");
         }
         None

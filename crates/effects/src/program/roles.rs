@@ -31,6 +31,7 @@ impl Run<'_> {
                 Act::Host(host) => self.host(host),
                 Act::Listens => self.thing(Verb::Listens, "port"),
                 Act::SendsInput => self.thing(Verb::Sends, "input"),
+                Act::RunsInput => self.effective_input(running.stdin),
                 Act::Environment => self.environment(),
                 Act::ProjectCode => self.unknown(Verb::Does, Reason::ProjectCode),
                 Act::Opaque => self.unknown(Verb::Does, Reason::Program),
@@ -66,7 +67,10 @@ impl Run<'_> {
             return;
         }
         if let Some(nested) = &args.nested {
-            self.invoke_apart(scope, nested.clone(), running.stdin);
+            match args.packaged {
+                true => self.package(scope, nested, running.stdin),
+                false => self.invoke_apart(scope, nested.clone(), running.stdin),
+            };
         }
         if let Some(rest) = &args.shell_rest {
             let mut inner = scope.clone();
@@ -83,7 +87,8 @@ impl Run<'_> {
         tree: bool,
     ) {
         match role {
-            Role::Skip | Role::Folder | Role::Argv | Role::ShellRest => {}
+            Role::Skip | Role::Folder | Role::Argv | Role::ShellRest | Role::Package => {}
+            Role::Spec(spec) => self.spec(scope, running, spec, value),
             Role::Read => self.path(scope, Verb::Reads, value, tree),
             Role::Write => self.path(scope, Verb::Writes, value, false),
             Role::Tree => self.path(scope, Verb::Writes, value, true),
@@ -127,6 +132,9 @@ impl Run<'_> {
                 if let Some((name, value)) = value.split_once('=') {
                     self.environment_variable(scope, name, value);
                 }
+            }
+            Role::Program if value.starts_with('/') && self.is_shared(value) => {
+                self.unknown(Verb::Runs, Reason::ProgramName)
             }
             Role::Shell | Role::Program => {
                 let mut inner = scope.clone();

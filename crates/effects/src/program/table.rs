@@ -91,6 +91,35 @@ pub(crate) enum Role {
     Method,
     /// A disk that is formatted, or a file that holds the image of one.
     Device,
+    /// From here on a package that is fetched and run, with its arguments.
+    Package,
+    /// A name of something that stands elsewhere.
+    Spec(Spec),
+}
+
+/// Names of things that stand elsewhere: behind an address, in a repository, in a vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spec {
+    /// A package by its name, or by the address that its code comes from.
+    Source,
+    /// The same, where `owner/name` is an address too.
+    Repository,
+    /// A file, an address or standard input, whose content takes effect.
+    Manifest,
+    /// A path, or `REVISION:PATH`, of a repository.
+    Revision,
+    /// Hosts and ports in a row: `a.example:80:10.0.0.1:80`.
+    Hosts,
+    /// A folder that is offered to the network.
+    Served,
+    /// A file that an editor shows and writes.
+    Edited,
+    /// The name of a value that is shown.
+    Shown,
+    /// A name that is looked up.
+    Lookup,
+    /// `KEY=VALUE`, where the value of some keys is a command.
+    Setting,
 }
 
 /// Languages whose one-liners are looked into.
@@ -124,6 +153,8 @@ pub(crate) enum Act {
     Listens,
     /// Standard input goes to the host.
     SendsInput,
+    /// Standard input takes effect: what came from the network is code.
+    RunsInput,
     /// The whole environment is shown.
     Environment,
     /// Runs code of the project.
@@ -204,6 +235,7 @@ pub(crate) enum Handler {
     Git,
     GitConfig,
     GitPush,
+    GitRemote,
     GitCheckout,
     Tar,
     Dd,
@@ -238,6 +270,7 @@ pub(crate) enum Handler {
     Printenv,
     Jq,
     Tee,
+    Serve,
     EditorInput,
     Patch,
 }
@@ -271,6 +304,8 @@ pub(crate) struct Record {
     pub(crate) acts: Vec<Act>,
     pub(crate) handler: Option<Handler>,
     pub(crate) lang: Option<Lang>,
+    /// Another name of this program, which the table knows.
+    pub(crate) alias: Option<Box<str>>,
     pub(crate) out: Out,
     /// Options are words of one dash (`-auto-approve`).
     pub(crate) single: bool,
@@ -461,7 +496,7 @@ fn record(number: usize, line: &str) -> Result<Record, TableError> {
 }
 
 fn accept(record: &mut Record, token: &str) -> Option<()> {
-    if token.starts_with('-') {
+    if token.starts_with(['-', '+']) {
         record.options.push(option(token)?);
     } else if let Some(act) = token.strip_prefix('!') {
         record.acts.push(words::act(act)?);
@@ -479,6 +514,8 @@ fn accept(record: &mut Record, token: &str) -> Option<()> {
         record.handler = Some(words::handler(name)?);
     } else if let Some(name) = token.strip_prefix("lang:") {
         record.lang = Some(words::lang(name)?);
+    } else if let Some(name) = token.strip_prefix("is:") {
+        record.alias = Some(name.into());
     } else if let Some(name) = token.strip_prefix("out:") {
         record.out = words::out(name)?;
     } else {

@@ -3,7 +3,7 @@
 //! One function a kind, each a plain list. Refused: a word with two meanings.
 
 use crate::effect::Verb;
-use crate::program::table::{Act, Handler, Lang, Out, Role};
+use crate::program::table::{Act, Handler, Lang, Out, Role, Spec};
 use crate::things;
 
 pub(crate) fn role(word: &str) -> Option<Role> {
@@ -41,6 +41,23 @@ pub(crate) fn role(word: &str) -> Option<Role> {
         "mount" => Role::Mount,
         "method" => Role::Method,
         "device" => Role::Device,
+        "package" => Role::Package,
+        word => Role::Spec(spec(word)?),
+    })
+}
+
+fn spec(word: &str) -> Option<Spec> {
+    Some(match word {
+        "source" => Spec::Source,
+        "repo" => Spec::Repository,
+        "manifest" => Spec::Manifest,
+        "rev" => Spec::Revision,
+        "hosts" => Spec::Hosts,
+        "serve" => Spec::Served,
+        "edit" => Spec::Edited,
+        "show" => Spec::Shown,
+        "lookup" => Spec::Lookup,
+        "setting" => Spec::Setting,
         _ => return None,
     })
 }
@@ -95,6 +112,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
     Some(match word {
         "listens" => Act::Listens,
         "sendsinput" => Act::SendsInput,
+        "runsinput" => Act::RunsInput,
         "environment" => Act::Environment,
         "project" => Act::ProjectCode,
         "opaque" => Act::Opaque,
@@ -148,6 +166,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "git" => Handler::Git,
         "gitconfig" => Handler::GitConfig,
         "gitpush" => Handler::GitPush,
+        "gitremote" => Handler::GitRemote,
         "gitcheckout" => Handler::GitCheckout,
         "tar" => Handler::Tar,
         "dd" => Handler::Dd,
@@ -182,6 +201,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "printenv" => Handler::Printenv,
         "jq" => Handler::Jq,
         "tee" => Handler::Tee,
+        "serve" => Handler::Serve,
         "patch" => Handler::Patch,
         "editorinput" => Handler::EditorInput,
         _ => return None,

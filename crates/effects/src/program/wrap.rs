@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use crate::effect::{Effects, Target, Verb};
+use crate::effect::{Effects, Reason, Target, Verb};
 use crate::limits::VALUES_MAX;
 use crate::mark;
 use crate::net;
@@ -169,17 +169,6 @@ impl Run<'_> {
 
     /// `ssh HOST COMMAND`: the command runs elsewhere; its absolute paths count as they stand.
     pub(crate) fn ssh(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
-        for (name, value) in &running.args.options {
-            let Some(value) = value else { continue };
-            let command = value.split_once(['=', ' ']).filter(|(key, _)| {
-                let key = key.to_ascii_lowercase();
-                name == "-o" && matches!(key.as_str(), "proxycommand" | "localcommand")
-            });
-            if let Some((_, text)) = command {
-                let mut inner = scope.clone();
-                self.run_text(&mut inner, text, "");
-            }
-        }
         let mut remote = Scope::new(&mark::VOID.to_string());
         remote.vars = Rc::clone(&scope.vars);
         let away = std::mem::replace(&mut self.away, true);
@@ -194,6 +183,54 @@ impl Run<'_> {
         }
         self.away = away;
         Some(mark::VOID.to_string())
+    }
+
+    /// `KEY=VALUE` or `KEY VALUE` of a program's settings: the value of some is a command.
+    pub(crate) fn setting(&mut self, scope: &Scope, setting: &str) {
+        const COMMANDS: &[&str] = &[
+            "proxycommand",
+            "localcommand",
+            "knownhostscommand",
+            "remotecommand",
+            "pkcs11provider",
+            "securitykeyprovider",
+            "xauthlocation",
+            "use_askpass",
+            "x:onoutofmemoryerror",
+            "x:onerror",
+            "script-shell",
+            "build.rustc",
+            "build.rustc-wrapper",
+            "build.rustc-workspace-wrapper",
+            "build.rustdoc",
+        ];
+        const HOSTS: &[&str] = &["http_proxy", "https_proxy", "ftp_proxy", "proxyjump", "hostname"];
+        const RUNS: &[&str] = &["execute(", "execute-silent(", "become(", "reload(", "transform("];
+        for front in RUNS {
+            if let Some((_, text)) = setting.split_once(front) {
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, text.strip_suffix(')').unwrap_or(text), "");
+            }
+        }
+        let pair = setting.trim().split_once(['=', ' ', '\t']);
+        let Some((key, value)) = pair else { return };
+        let key = key.trim().to_ascii_lowercase();
+        let value = value.trim_start_matches([' ', '=']).trim_matches(['"', '\'']);
+        let is_hook = key.ends_with("-invoke::") || key.ends_with("-invoke") || key == "match";
+        let runner =
+            key.starts_with("target.") && (key.ends_with("runner") || key.ends_with("linker"));
+        if COMMANDS.contains(&key.as_str()) || is_hook || runner {
+            let text = value.strip_prefix("exec ").unwrap_or(value).trim_matches(['"', '\'']);
+            let mut inner = scope.clone();
+            self.run_text(&mut inner, text, "");
+            if text.starts_with('/') && self.is_shared(text) {
+                self.unknown(Verb::Runs, Reason::ProgramName);
+            }
+        } else if net::is_url(value) {
+            self.spec_address(value);
+        } else if HOSTS.contains(&key.as_str()) {
+            self.host(value);
+        }
     }
 
     /// A command in a container: what it does to paths it does inside, unless they are mounted.
@@ -328,7 +365,7 @@ impl Run<'_> {
             {
                 match words.next().and_then(|text| crate::decode::base64_utf16(text)) {
                     Some(text) => self.windows_text(scope, Lang::Powershell, &text),
-                    None => self.unknown(Verb::Runs, crate::effect::Reason::RunText),
+                    None => self.unknown(Verb::Runs, Reason::RunText),
                 }
                 return None;
             }

@@ -24,6 +24,96 @@ const COMMANDS: &[&str] = &[
     "MANPAGER",
     "BROWSER",
     "LESSOPEN",
+    "LESSCLOSE",
+    "GIT_SSH",
+    "SUDO_EDITOR",
+    "SUDO_ASKPASS",
+    "KUBE_EDITOR",
+    "KUBECTL_EXTERNAL_DIFF",
+    "HGEDITOR",
+    "SVN_EDITOR",
+    "SVN_SSH",
+    "HG_SSH",
+    "CVS_RSH",
+    "RSYNC_RSH",
+    "RSYNC_CONNECT_PROG",
+    "FZF_DEFAULT_COMMAND",
+    "PSQL_EDITOR",
+    "PSQL_PAGER",
+    "AWS_PAGER",
+    "GH_PAGER",
+    "GH_EDITOR",
+    "GH_BROWSER",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "SYSTEMD_PAGER",
+    "SYSTEMD_EDITOR",
+    "MANROFFOPT",
+    "CARGO_BUILD_RUSTC",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+];
+
+/// Variables that lead connections to another host.
+const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "RSYNC_PROXY"];
+
+/// Variables whose value is a text of an editor or a pager, where one of these pieces is an escape.
+const ESCAPES: &[(&str, &[&str])] = &[
+    ("VIMINIT", &["!", "system(", "term"]),
+    ("EXINIT", &["!"]),
+    ("LESS", &["+!", "!"]),
+    ("MORE", &["!"]),
+    ("PS4", &["$(", "`"]),
+    ("FZF_DEFAULT_OPTS", &["execute", "become", "reload", "--preview"]),
+    ("TAR_OPTIONS", &["to-command", "checkpoint-action", "compress-program", "-I"]),
+    ("MAKEFLAGS", &["--eval", "SHELL=", "-f"]),
+    ("JAVA_TOOL_OPTIONS", &["-javaagent", "-agentpath", "OnError", "OnOutOfMemoryError"]),
+    ("_JAVA_OPTIONS", &["-javaagent", "-agentpath", "OnError", "OnOutOfMemoryError"]),
+    ("JDK_JAVA_OPTIONS", &["-javaagent", "-agentpath", "OnError", "OnOutOfMemoryError"]),
+    ("MAVEN_OPTS", &["-javaagent:/tmp", "-agentpath:/tmp", "OnError", "OnOutOfMemoryError"]),
+    ("GRADLE_OPTS", &["-javaagent:/tmp", "-agentpath:/tmp", "OnError", "OnOutOfMemoryError"]),
+];
+
+/// Folders and programs that code is loaded from: a folder that anybody can write is no place for it.
+const LOADED_FROM: &[&str] = &[
+    "CC",
+    "CXX",
+    "LD",
+    "AR",
+    "RUSTC",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "MAKE",
+    "GOROOT",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PERL5LIB",
+    "PERLLIB",
+    "RUBYLIB",
+    "NODE_PATH",
+    "LUA_PATH",
+    "LUA_CPATH",
+    "CLASSPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "SHELL",
+    "SSH_ASKPASS",
+    "GCONV_PATH",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "RIPGREP_CONFIG_PATH",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "NPM_CONFIG_SCRIPT_SHELL",
+    "NPM_CONFIG_USERCONFIG",
+    "NPM_CONFIG_NODE_OPTIONS",
+    "ZDOTDIR",
+    "INPUTRC",
+    "TERMINFO",
+    "BUNDLE_GEMFILE",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
 ];
 
 /// Folders that anybody can write.
@@ -34,7 +124,8 @@ impl Run<'_> {
     /// if they were.
     pub(crate) fn loose_environment(&mut self, name: &str, value: &Var) {
         if let Var::Scalar(values) = value
-            && matches!(name, "PATH" | "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND")
+            && (matches!(name, "PATH" | "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND")
+                || is_proxy(name))
         {
             let text = values.first().cloned().unwrap_or_default();
             let scope = Scope::new("/");
@@ -44,8 +135,12 @@ impl Run<'_> {
 
     /// What a variable in a program's environment makes it do.
     pub(crate) fn environment_variable(&mut self, scope: &Scope, name: &str, value: &str) {
-        if COMMANDS.contains(&name) {
-            if !value.is_empty() {
+        if is_proxy(name) {
+            self.host(value);
+        } else if COMMANDS.contains(&name) || is_runner(name) {
+            if value.starts_with('/') && self.is_shared(value) {
+                self.unknown(Verb::Runs, Reason::Environment);
+            } else if !value.is_empty() {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, value, "");
             }
@@ -66,6 +161,15 @@ impl Run<'_> {
     }
 }
 
+fn is_proxy(name: &str) -> bool {
+    PROXIES.iter().any(|proxy| proxy.eq_ignore_ascii_case(name))
+}
+
+/// Cargo's runners and linkers, one a target.
+fn is_runner(name: &str) -> bool {
+    name.starts_with("CARGO_TARGET_") && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"))
+}
+
 /// Why a variable with this value makes programs run other code than their own, if it does.
 fn loads_code(name: &str, value: &str, is_shared: &dyn Fn(&str) -> bool) -> Option<Reason> {
     let shared = |text: &str| text.starts_with('/') && is_shared(text);
@@ -79,7 +183,6 @@ fn loads_code(name: &str, value: &str, is_shared: &dyn Fn(&str) -> bool) -> Opti
             let is_usual = |e: &str| e.is_empty() || usual.iter().any(|front| e.starts_with(front));
             !value.split([':', ' ']).all(is_usual)
         }
-        "CC" | "CXX" | "LD" | "AR" | "RUSTC" | "RUSTC_WRAPPER" | "MAKE" | "GOROOT" => shared(value),
         "BASH_ENV" | "PYTHONSTARTUP" | "PERL5OPT" | "PERL5DB" => true,
         "ENV" => value.contains('/'),
         "RUBYOPT" => value.contains("-r"),
@@ -87,7 +190,12 @@ fn loads_code(name: &str, value: &str, is_shared: &dyn Fn(&str) -> bool) -> Opti
         "GIT_CONFIG_COUNT" | "GIT_CONFIG_PARAMETERS" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" => {
             return Some(Reason::GitConfig);
         }
-        _ => false,
+        _ => {
+            let upper = name.to_ascii_uppercase();
+            let escapes = ESCAPES.iter().find(|(variable, _)| *variable == upper);
+            escapes.is_some_and(|(_, pieces)| pieces.iter().any(|piece| value.contains(piece)))
+                || (LOADED_FROM.contains(&upper.as_str()) && value.split(':').any(shared))
+        }
     };
     loads.then_some(Reason::Environment)
 }
