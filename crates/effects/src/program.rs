@@ -16,5 +16,6 @@ pub(crate) mod roles;
 pub(crate) mod source;
 pub(crate) mod sql;
 pub(crate) mod table;
+pub(crate) mod tar;
 pub(crate) mod words;
 pub(crate) mod wrap;

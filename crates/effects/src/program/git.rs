@@ -27,6 +27,69 @@ const SHARED: &[&str] = &[
     "next",
 ];
 
+/// Settings whose value is a command.
+const RUN: &[&str] = &[
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.pager",
+    "core.editor",
+    "core.askpass",
+    "core.gitproxy",
+    "core.alternaterefscommand",
+    "sequence.editor",
+    "diff.external",
+    "credential.helper",
+    "gpg.program",
+    "gpg.ssh.program",
+    "gpg.x509.program",
+    "gpg.openpgp.program",
+    "gpg.ssh.defaultkeycommand",
+    "sendemail.smtpserver",
+    "trailer.command",
+    "web.browser",
+    "man.viewer",
+    "interactive.difffilter",
+    "uploadpack.packobjectshook",
+];
+
+/// The same, by the last word of the key: `filter.NAME.clean`.
+const RUN_LAST: &[&str] = &[
+    "textconv",
+    "clean",
+    "smudge",
+    "process",
+    "cmd",
+    "driver",
+    "helper",
+    "command",
+    "uploadpack",
+    "receivepack",
+    "vcs",
+];
+
+/// Values of such settings that everybody has.
+const PLAIN: &[&str] = &[
+    "",
+    "true",
+    "false",
+    "cat",
+    "less",
+    "vim",
+    "nano",
+    "store",
+    "cache",
+    "vi",
+    "osxkeychain",
+    "manager",
+    "delta",
+    "code --wait",
+    "emacs",
+    "less -R",
+    "manager-core",
+    "gpg",
+    "gpg2",
+];
+
 /// How many remotes of a text are kept.
 const REMOTES_MAX: usize = 64;
 
@@ -74,67 +137,9 @@ impl Run<'_> {
             }
             return;
         }
-        let runs = matches!(
-            key.as_str(),
-            "core.sshcommand"
-                | "core.fsmonitor"
-                | "core.pager"
-                | "core.editor"
-                | "core.askpass"
-                | "core.gitproxy"
-                | "sequence.editor"
-                | "diff.external"
-                | "credential.helper"
-                | "gpg.program"
-                | "gpg.ssh.program"
-                | "gpg.x509.program"
-                | "gpg.openpgp.program"
-                | "gpg.ssh.defaultkeycommand"
-                | "core.alternaterefscommand"
-                | "sendemail.smtpserver"
-                | "trailer.command"
-                | "web.browser"
-                | "man.viewer"
-                | "interactive.difffilter"
-                | "uploadpack.packobjectshook"
-        ) || matches!(
-            last,
-            "textconv"
-                | "clean"
-                | "smudge"
-                | "process"
-                | "cmd"
-                | "driver"
-                | "helper"
-                | "command"
-                | "uploadpack"
-                | "receivepack"
-                | "vcs"
-        ) || key.starts_with("pager.");
-        if runs {
+        if RUN.contains(&key.as_str()) || RUN_LAST.contains(&last) || key.starts_with("pager.") {
             let text = value.trim_start_matches('!');
-            let plain = matches!(
-                text,
-                "" | "true"
-                    | "false"
-                    | "cat"
-                    | "less"
-                    | "vim"
-                    | "nano"
-                    | "store"
-                    | "cache"
-                    | "vi"
-                    | "osxkeychain"
-                    | "manager"
-                    | "delta"
-                    | "code --wait"
-                    | "emacs"
-                    | "less -R"
-                    | "manager-core"
-                    | "gpg"
-                    | "gpg2"
-            ) || text.starts_with("cache ");
-            if !plain {
+            if !PLAIN.contains(&text) && !text.starts_with("cache ") {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, text, "");
                 self.thing(Verb::Persists, "git-config");

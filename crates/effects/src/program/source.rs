@@ -122,7 +122,7 @@ impl Run<'_> {
         let unversioned = scoped.split('@').next().unwrap_or_default();
         let full = name.get(..name.len() - scoped.len() + unversioned.len()).unwrap_or(name);
         let program = match self.ctx.programs.get(full) {
-            Some(_) => full,
+            Some(program) => program.root.alias.as_deref().unwrap_or(full),
             None if name.starts_with('@') => path::base_name(name),
             None => name,
         };

@@ -215,12 +215,12 @@ impl Run<'_> {
         let pair = setting.trim().split_once(['=', ' ', '\t']);
         let Some((key, value)) = pair else { return };
         let key = key.trim().to_ascii_lowercase();
-        let value = value.trim_start_matches([' ', '=']).trim_matches(['"', '\'']);
+        let value = unquoted(value.trim_start_matches([' ', '=']));
         let is_hook = key.ends_with("-invoke::") || key.ends_with("-invoke") || key == "match";
         let runner =
             key.starts_with("target.") && (key.ends_with("runner") || key.ends_with("linker"));
         if COMMANDS.contains(&key.as_str()) || is_hook || runner {
-            let text = value.strip_prefix("exec ").unwrap_or(value).trim_matches(['"', '\'']);
+            let text = unquoted(value.strip_prefix("exec ").unwrap_or(value));
             let mut inner = scope.clone();
             self.run_text(&mut inner, text, "");
             if text.starts_with('/') && self.is_shared(text) {
@@ -396,6 +396,12 @@ impl Run<'_> {
         }
         None
     }
+}
+
+/// A value without the quotes around it.
+fn unquoted(value: &str) -> &str {
+    let inside = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
 }
 
 /// `node:20` runs `node`, `library/python:3` runs `python`.

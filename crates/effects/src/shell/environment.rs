@@ -142,7 +142,8 @@ impl Run<'_> {
                 self.unknown(Verb::Runs, Reason::Environment);
             } else if !value.is_empty() {
                 let mut inner = scope.clone();
-                self.run_text(&mut inner, value, "");
+                // `LESSOPEN='|lesspipe %s'`.
+                self.run_text(&mut inner, value.trim_start_matches(['|', '-']), "");
             }
         } else if let Some(reason) = loads_code(name, value, &|at| self.is_shared(at)) {
             self.unknown(Verb::Runs, reason);
@@ -185,6 +186,8 @@ fn loads_code(name: &str, value: &str, is_shared: &dyn Fn(&str) -> bool) -> Opti
         }
         "BASH_ENV" | "PYTHONSTARTUP" | "PERL5OPT" | "PERL5DB" => true,
         "ENV" => value.contains('/'),
+        // A function that a shell takes from its environment.
+        function if function.starts_with("BASH_FUNC_") => true,
         "RUBYOPT" => value.contains("-r"),
         "NODE_OPTIONS" => ["--require", "-r ", "--import"].iter().any(|o| value.contains(o)),
         "GIT_CONFIG_COUNT" | "GIT_CONFIG_PARAMETERS" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" => {

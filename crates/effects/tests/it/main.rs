@@ -4,6 +4,7 @@ mod bash;
 mod brush;
 mod calls;
 mod corpora;
+mod elsewhere;
 mod files;
 mod laws;
 mod linear;

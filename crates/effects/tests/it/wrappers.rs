@@ -52,7 +52,7 @@ const BASES: &[(&str, &str)] = &[
     ("claude -p x --dangerously-skip-permissions", "runs agent claude, its guards off"),
 ];
 
-const WRAPPERS: usize = 70;
+const WRAPPERS: usize = 90;
 
 /// A mark of the inside that must never be shown.
 const UNKNOWN_MARK: char = '\u{E00F}';
@@ -140,7 +140,35 @@ fn wrapped_further(text: &str, wrapper: usize, level: usize) -> String {
         66 => format!("find . -name x -exec env sh -c {q} {{}} +"),
         67 => format!("cd /tmp; {text}"),
         68 => format!("printf %s {} | xxd -r -p | sh", hex(text)),
-        _ => format!("sudo -E env A=b nohup timeout 9 sh -c {q}"),
+        69 => format!("sudo -E env A=b nohup timeout 9 sh -c {q}"),
+        _ => wrapped_by_an_option(wrapper, &q),
+    }
+}
+
+/// Options, variables and rare programs that run a command.
+fn wrapped_by_an_option(wrapper: usize, q: &str) -> String {
+    let sh = quoted(&format!("sh -c {q}"));
+    match wrapper {
+        70 => format!("split --filter={sh} x"),
+        71 => format!("git -c core.pager={sh} log"),
+        72 => format!("GIT_SSH_COMMAND={sh} git fetch"),
+        73 => format!("scp -o ProxyCommand={sh} x host:"),
+        74 => format!("tar cf /dev/null x --checkpoint=1 --checkpoint-action exec={sh}"),
+        75 => format!("rsync -e {sh} x host:y"),
+        76 => format!("PAGER={sh} man ls"),
+        77 => format!("script -q /dev/null sh -c {q}"),
+        78 => format!("setarch x86_64 -R sh -c {q}"),
+        79 => format!("perf trace -o /tmp/x sh -c {q}"),
+        80 => format!("rustup run stable sh -c {q}"),
+        81 => format!("unshare --map-root-user --mount sh -c {q}"),
+        82 => format!("tool-nobody-knows -n 1 sh -c {q}"),
+        83 => format!("git difftool --extcmd={sh}"),
+        84 => format!("sort --compress-program={sh} x"),
+        85 => format!("cpulimit -l 50 sh -c {q}"),
+        86 => format!("npm exec -- sh -c {q}"),
+        87 => format!("npx sh -c {q}"),
+        88 => format!("apt-get -o Dpkg::Pre-Invoke::={sh} update"),
+        _ => format!("KUBE_EDITOR={sh} kubectl edit pod x"),
     }
 }
 
