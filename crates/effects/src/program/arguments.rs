@@ -267,6 +267,12 @@ impl<'p> Reader<'p, '_> {
             }
             self.done.record = Some(exact);
             self.done.acts.extend(&exact.acts);
+            // Options that came before the word mean what the longer record says.
+            for (name, _) in &self.done.options {
+                let own =
+                    exact.options.iter().find(|c| c.names.iter().any(|n| **n == *name.as_str()));
+                self.done.acts.extend(own.into_iter().flat_map(|choice| &choice.acts));
+            }
         }
         self.fitting = next;
         true
