@@ -5,7 +5,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::mark;
-use std::net::IpAddr;
 
 /// Domains whose names stand for the address that is written in them: `10.0.0.1.nip.io`.
 const ADDRESS_DOMAINS: &[&str] = &[
