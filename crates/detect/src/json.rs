@@ -173,6 +173,19 @@ fn number_end(bytes: &[u8], from: usize) -> Result<usize, NotJson> {
     Ok(place)
 }
 
+/// The digits of a whole number that is written with an exponent: `4.1e3` is 4100. `None`: it has none, is not
+/// whole, or is longer than any number that is looked for.
+pub(crate) fn whole(number: &str) -> Option<String> {
+    const DIGITS_MAX: usize = 24;
+    let (mantissa, exponent) = number.split_once(['e', 'E'])?;
+    let exponent: usize = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = exponent.checked_sub(fraction.len())?;
+    let sound = zeros <= DIGITS_MAX && integer.len() + fraction.len() <= DIGITS_MAX;
+    sound.then(|| format!("{integer}{fraction}{}", "0".repeat(zeros)))
+}
+
 /// What an escaped string says, and where each of its characters stands in the escaped form.
 #[derive(Debug)]
 pub(crate) struct Unescaped {

@@ -11,7 +11,7 @@ use crate::detector::Detector;
 use crate::finding::Standing;
 use crate::fold::Folded;
 use crate::hit::Hit;
-use crate::json::{Event, NotJson, Unescaped, escaped, looks_like, walk};
+use crate::json::{Event, NotJson, Unescaped, escaped, looks_like, walk, whole};
 use crate::keys;
 use crate::limits::JSON_IN_STRING_DEPTH_MAX;
 use crate::model::NameModelError;
@@ -93,9 +93,11 @@ pub(crate) fn place(
         Some(Hit { start: hit.start.checked_sub(shift)?, end: hit.end.checked_sub(shift)?, ..hit })
     });
     for (hit, standing) in detector.judged(folded.text(), hits.collect(), ctx) {
-        let range = folded.original(hit.start..hit.end);
+        let mut range = folded.original(hit.start..hit.end);
         let datum = folded.text().get(hit.start..hit.end).unwrap_or("").to_owned();
-        let number = is_bare_json_number(history, bytes, range.start, range.end);
+        let number_end = bare_json_number_end(history, bytes, range.start, range.end);
+        range.end = number_end.unwrap_or(range.end);
+        let number = number_end.is_some();
         let place = if number { Place::Number { escapes: 0 } } else { Place::Text };
         spots.list.push(Spot {
             start: range.start,
@@ -109,15 +111,24 @@ pub(crate) fn place(
     }
 }
 
-/// A number behind a quoted key in text that is nearly JSON: its mask needs quotes.
-fn is_bare_json_number(history: &str, bytes: &[u8], start: usize, end: usize) -> bool {
+/// Where a number behind a quoted key ends in text that is nearly JSON: its mask needs quotes, and stands in place
+/// of the fraction as well.
+fn bare_json_number_end(history: &str, bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     const BLANKS_MAX: usize = 16;
+    const FRACTION_MAX: usize = 16;
     let digits = bytes.get(start..end).is_some_and(|datum| datum.iter().all(u8::is_ascii_digit));
     let head =
         bytes.get(..start).unwrap_or(&[]).iter().rev().chain(history.as_bytes().iter().rev());
     let mut signs = head.take(BLANKS_MAX).filter(|byte| !byte.is_ascii_whitespace());
     let behind_key = signs.next() == Some(&b':') && signs.next() == Some(&b'"');
-    digits && behind_key && matches!(bytes.get(end), Some(b',' | b'}' | b']' | b'\n' | b'\r'))
+    if !digits || !behind_key {
+        return None;
+    }
+    let tail = bytes.get(end..).unwrap_or(&[]);
+    let zeros = tail.iter().skip(1).take(FRACTION_MAX).take_while(|byte| **byte == b'0').count();
+    let fraction = if tail.first() == Some(&b'.') && zeros > 0 { 1 + zeros } else { 0 };
+    let ends = matches!(tail.get(fraction), Some(b',' | b'}' | b']' | b'\n' | b'\r' | b' '));
+    ends.then_some(end + fraction)
 }
 
 fn leaf(detector: &Detector, text: &str, ctx: &Context<'_>, depth: usize, spots: &mut Spots) {
@@ -265,7 +276,8 @@ fn event_spots<'a>(
             let key = frames.last().and_then(value_key);
             let ctx = Context { key: key.as_deref().or(ctx.key), ..*ctx };
             let first = spots.list.len();
-            plain(detector, text.get(start..end).ok_or(NotJson)?, &ctx, spots);
+            let number = text.get(start..end).ok_or(NotJson)?;
+            plain(detector, whole(number).as_deref().unwrap_or(number), &ctx, spots);
             for spot in spots.list.iter_mut().skip(first) {
                 // Part of a number cannot be masked: the number is.
                 (spot.start, spot.end) = (start, end);

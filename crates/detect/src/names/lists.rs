@@ -3,9 +3,13 @@
 
 /// Cues of western texts; lower-case ones are keys.
 pub(crate) const WESTERN_CUES: &[&str] = &[
-    "Mr.",
+    // A word of three bytes is a token's beginning, which no blank follows.
+    "Mr. ",
+    "Mr ",
     "Mrs.",
+    "Mrs ",
     "Ms. ",
+    "Ms ",
     "Dr. ",
     "Prof.",
     "Herr ",
@@ -47,7 +51,7 @@ pub(crate) const ZH_CUES: &[&str] = &[
 
 /// Titles behind a Chinese name.
 pub(crate) const ZH_TITLES: &[&str] =
-    &["先生", "女士", "小姐", "同学", "老师", "经理", "医生", "教授"];
+    &["先生", "女士", "小姐", "同学", "老师", "经理", "医生", "教授", "同志", "主任"];
 
 /// Words behind a Chinese name and a comma.
 pub(crate) const ZH_RIGHTS: &[&str] = &["手机", "电话", "身份证", "邮箱", "住址"];

@@ -84,7 +84,7 @@ pub(crate) static RULES: &[Rule] = &[
     code("command-password", "Password on a command line", Kind::Password, High, 0.8,
         &["curl -u alice:hunter2-{digits:4} https://a.io", "sshpass -p 'hunter2-{digits:4}' ssh a", "mysql -uroot -phunter2{digits:4} db", "redis-cli -h db -a hunter2-{digits:4} ping", "openssl rsa -in k.pem -passin pass:hunter2-{digits:4}"], &["curl -u $USER:$PASS https://a.io", "curl -s https://a.io", "redis-cli -a $REDIS_PASSWORD", "unzip -P $PW a.zip", "cp -a build/ dist/", "mkdir -p build/output"]),
     code("marked-line", "Rest of a line that is marked secret", Kind::Secret, Medium, 0.7,
-        &["SECRET: the launch is on Tuesday at dawn", "# [SECRET] meet at the old mill"], &["SECRET: ${{ secrets.X }}", "SECRETARY: Ms Jones"]),
+        &["SECRET: the launch is on Tuesday at dawn", "# [SECRET] meet at the old mill"], &["SECRET: ${{ secrets.X }}", "SECRETARY: open to all"]),
     code("email", "E-mail address", Kind::Email, Medium, 0.9,
         &["write to zhang.san@corp.example.cn please", "邮箱z3@qq.com。"], &["git@github.com:a/b.git", "user@localhost", "@decorator", "a@b"]),
     code("phone-cn", "Chinese mobile number", Kind::Phone, Medium, 0.8,

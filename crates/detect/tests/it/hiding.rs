@@ -1,6 +1,6 @@
 //! Unicode and encodings hide nothing; offsets are those of the original.
 
-use tollgate_detect::{Context, Detector};
+use tollgate_detect::{Context, Detector, Kind};
 
 fn data(text: &str) -> Vec<(String, String)> {
     let detector = Detector::builder().build().unwrap();
@@ -238,4 +238,57 @@ fn an_address_is_found_where_a_word_or_a_key_speaks_of_one() {
         let found = data(text);
         assert!(!found.iter().any(|(rule, _)| rule == "postal-address"), "{text}: {found:?}");
     }
+}
+
+#[test]
+fn addresses_are_known_by_street_districts_or_post_code_and_other_addresses_are_left() {
+    let detector = Detector::builder().build().unwrap();
+    let addresses = |text: &str| {
+        let found = detector.scan(text).into_iter().filter(|one| one.kind == Kind::Address);
+        found.map(|one| text[one.start..one.end].to_owned()).collect::<Vec<_>>()
+    };
+    for (lead, address) in [
+        ("Anschrift: ", "Am Markt 5, 20095 Hamburg"),
+        ("Adresse de livraison : ", "12 rue de la Paix, 75002 Paris"),
+        ("住所: ", "〒150-0001 東京都渋谷区神宮前1-5-8"),
+        ("地址: ", "浙江省杭州市西湖区 12-3"),
+        ("mailing address: ", "PO Box 1234, Austin, TX 78701"),
+        ("address (home): ", "15 Oak Lane, Portland"),
+        ("address - ", "15 Oak Ln, Portland"),
+        ("Address ", "15 Oak Lane, Portland, OR 97201"),
+        ("endereço: ", "Rua das Flores, 123, São Paulo"),
+        ("adres: ", "Kerkplein 5, 1012 JS Amsterdam"),
+        ("adres: ", "ul. Marszałkowska 10/5, 00-590 Warszawa"),
+    ] {
+        assert_eq!(addresses(&format!("{lead}{address}")), [address], "{lead}");
+    }
+    for text in [
+        "address space: 8 way associative, 64 sets",
+        "contract address: see street-level docs v2",
+        "文件地址: /usr/local/号/1",
+        "服务器地址: 华东1区 节点",
+        "address 15 way of the set",
+        "address: localhost, 12345 open, 20000 closed",
+        "address http://example.com/st/1",
+        "addresses: 3 of 5, 10000 free",
+        "address: 10.0.0.1, 10.0.0.2, port 8080",
+        "Address: 00:1B:44:11:3A:B7, Mtu 1500",
+    ] {
+        assert_eq!(addresses(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn the_stop_of_a_title_hides_no_name() {
+    let detector = Detector::builder().find([Kind::Person]).build().unwrap();
+    for (text, name) in [
+        ("Mr. Thompson will call back.", "Thompson"),
+        ("Ask Prof. Okonkwo. He knows.", "Okonkwo"),
+        ("请通知王建国同志", "王建国"),
+    ] {
+        let found = detector.scan(text);
+        let names: Vec<&str> = found.iter().map(|one| &text[one.start..one.end]).collect();
+        assert_eq!(names, [name], "{text}");
+    }
+    assert!(detector.scan("name:\nHello World").is_empty());
 }

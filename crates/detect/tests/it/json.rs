@@ -136,3 +136,20 @@ fn no_two_keys_become_the_same_also_beside_one_that_was_a_mask_already() {
     assert_eq!(keys.len(), different.len(), "{out}");
     assert_eq!(keys.len(), 4);
 }
+
+#[test]
+fn a_masked_number_takes_its_fraction_and_exponent_along() {
+    for (text, expected) in [
+        (r#"{"card": 4111111111111111.0}"#, r#"{"card": "[CARD]"}"#),
+        (r#"{"card": 4.111111111111111e15}"#, r#"{"card": "[CARD]"}"#),
+        (r#"{"phone": 1.3812345678E+10}"#, r#"{"phone": "[PHONE]"}"#),
+        (r#"{"x": 4.111111111111112e15}"#, r#"{"x": 4.111111111111112e15}"#),
+        (r#"{"x": 1.0e400, "y": 1e-7, "z": 1733011200.123}"#, ""),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(redact(text), expected);
+    }
+    // As plain text, too, the document stays one.
+    let redacted = redactor().redact_plain("{\"card\": 4111111111111111.00 }", &Context::default());
+    assert_eq!(redacted.text.as_deref(), Some("{\"card\": \"[CARD]\" }"));
+}
