@@ -5,6 +5,7 @@
 
 use crate::ascii::{Letters, at, before, cut};
 use crate::limits::NAME_BYTES_MAX;
+use crate::secrets::is_uuid;
 use crate::value::Strength;
 
 /// Keywords and what they say.
@@ -53,6 +54,9 @@ const KEYWORDS: &[(&str, Strength)] = &[
     ("passkey", Strength::Secret),
     ("cookie", Strength::Secret),
     ("sessid", Strength::Secret),
+    ("session_id", Strength::Secret),
+    ("session-id", Strength::Secret),
+    ("sessionid", Strength::Secret),
     ("session_key", Strength::Secret),
     ("connect.sid", Strength::Secret),
     ("license key", Strength::Secret),
@@ -355,8 +359,10 @@ fn opens(name: &[u8], offset: usize, first: u8) -> bool {
 
 /// Whether a short keyword is written right behind a word that it is at home with: `dbpass`.
 fn is_glued(head: &[u8], strength: Strength) -> bool {
-    const LEADS: [&[u8]; 10] =
-        [b"db", b"my", b"user", b"root", b"admin", b"smtp", b"mail", b"redis", b"sudo", b"o"];
+    const LEADS: [&[u8]; 16] = [
+        b"db", b"my", b"user", b"root", b"admin", b"smtp", b"mail", b"redis", b"sudo", b"o",
+        b"require", b"bind", b"ldap", b"ftp", b"vnc", b"ssh",
+    ];
     strength != Strength::Weak && LEADS.iter().any(|lead| head.eq_ignore_ascii_case(lead))
 }
 
@@ -385,7 +391,8 @@ fn last_part(name: &[u8]) -> &[u8] {
 }
 
 /// What a name of two meanings holds in its other one: `"pass": 1024` counts what passed, a `pin` is one of a
-/// circuit or of a version unless it looks like one of a card, and session cookies may be plain flags.
+/// circuit or of a version unless it looks like one of a card, and a session's id that is a UUID names the session
+/// in logs, where one that lets its bearer in is hardly ever written so.
 pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
     let digits = value.iter().all(u8::is_ascii_digit);
     let ends = |word: &[u8]| {
@@ -393,6 +400,9 @@ pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
             .checked_sub(word.len())
             .is_some_and(|from| cut(name, from, name.len()).eq_ignore_ascii_case(word))
     };
+    if ends(b"session_id") || ends(b"session-id") || ends(b"sessionid") {
+        return is_uuid(value);
+    }
     if ends(b"pin") || ends(b"otp") {
         return !(digits && (4..=8).contains(&value.len()));
     }
@@ -451,6 +461,9 @@ mod tests {
             ("encryptionKey", Some(Strength::Secret)),
             ("LICENSE_KEY", Some(Strength::Secret)),
             ("PHPSESSID", Some(Strength::Secret)),
+            ("sessionId", Some(Strength::Secret)),
+            ("requirepass", Some(Strength::Password)),
+            ("bindpw", Some(Strength::Password)),
             ("salt", Some(Strength::Secret)),
             ("saltLength", None),
             ("pinned", None),

@@ -494,7 +494,8 @@ pub(crate) fn cookies(bytes: &[u8], from: usize, mut found: impl FnMut(Hit)) {
     }
 }
 
-fn is_uuid(value: &[u8]) -> bool {
+/// Whether it has the form of a UUID.
+pub(crate) fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36
         && value.iter().enumerate().all(|(place, byte)| {
             if matches!(place, 8 | 13 | 18 | 23) { *byte == b'-' } else { byte.is_ascii_hexdigit() }

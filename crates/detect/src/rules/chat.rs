@@ -47,4 +47,11 @@ pub(crate) static RULES: &[Rule] = &[
     token("vk", "VK access token", High, &["vk1.a."], "vk1\\.a\\.[A-Za-z0-9_-]{150,250}", &["{token}"], &["vk1.a.x"]),
     near("zoom", "Zoom client secret", High, &["zoom"], "[A-Za-z0-9]{32}", &["ZOOM_CLIENT_SECRET={token}"], &["zoom level"]).entropy(3.6),
     token("mattermost-hook", "Rocket.Chat or Mattermost incoming webhook", Medium, &["/hooks/"], "/hooks/[A-Za-z0-9]{17,26}/[A-Za-z0-9]{40,64}", &["https://chat.acme.io{token}"], &["/hooks/pre-commit"]),
+    token("twitch-chat", "Twitch chat token", High, &["oauth:"], "oauth:[a-z0-9]{30}", &["PASS {token}"], &["oauth:true", "oauth:grant"]).entropy(3.2),
+    token("instagram", "Instagram access token", High, &["IGQV", "IGQW"], "(IGQV|IGQW)[A-Za-z0-9_-]{100,400}", &["{token}"], &["IGQVx"]),
+    token("pubnub-secret", "PubNub secret key", High, &["sec-c-"], "sec-c-[A-Za-z0-9+/]{40,56}", &["{token}"], &["sec-c-x"]),
+    token("telnyx", "Telnyx API key", Critical, &["KEY0"], "KEY0[A-F0-9]{31}_[A-Za-z0-9]{22}", &["TELNYX_API_KEY={token}"], &["KEY0=1", "KEY01"]),
+    token("nylas", "Nylas API key", Critical, &["nyk_v0"], "nyk_v0_[A-Za-z0-9]{40,80}", &["{token}"], &["nyk_v0_x"]),
+    token("roblox-cookie", "Roblox session cookie", Critical, &["_|WARNING:-DO-NOT-SHARE-THIS"], "_\\|WARNING:-DO-NOT-SHARE-THIS[A-Za-z0-9 .,'-]{40,140}\\|_[A-Fa-f0-9]{100,1400}", &["{token}"], &["_|WARNING:-DO-NOT-SHARE-THIS"]),
+    token("lichess", "Lichess access token", Medium, &["lip_"], "lip_[A-Za-z0-9]{20}", &["{token}"], &["lip_sync", "clip_path"]).entropy(3.4),
 ];

@@ -67,4 +67,13 @@ pub(crate) static RULES: &[Rule] = &[
     token("prefect", "Prefect API key", High, &["pnu_", "pnb_"], "(pnu|pnb)_[A-Za-z0-9]{36}", &["{token}"], &["pnu_1"]),
     token("scalingo", "Scalingo API token", High, &["tk-us-"], "tk-us-[A-Za-z0-9_-]{48}", &["{token}"], &["tk-us-1"]),
     token("endor", "Endor Labs API key", High, &["endr+"], "endr\\+[A-Za-z0-9-]{16}", &["{token}"], &["endr+1"]),
+    token("deno-deploy", "Deno Deploy token", High, &["ddp_", "ddo_"], "(ddp|ddo)_[A-Za-z0-9]{36}", &["DENO_DEPLOY_TOKEN={token}"], &["ddp_x"]),
+    token("depot", "Depot token", High, &["depot_project_", "depot_user_", "depot_org_"], "depot_(project|user|org)_[a-f0-9]{64}", &["{token}"], &["depot_project_id"]),
+    token("gitpod", "Gitpod personal access token", High, &["gitpod_pat_"], "gitpod_pat_[A-Za-z0-9_.-]{40,80}", &["{token}"], &["gitpod_pat_x"]),
+    token("socket-dev", "Socket API token", High, &["sktsec_"], "sktsec_[A-Za-z0-9_-]{40,80}", &["{token}"], &["sktsec_x"]),
+    token("infracost", "Infracost API key", High, &["ico-"], "ico-[A-Za-z0-9]{32}", &["INFRACOST_API_KEY={token}"], &["ico-small", "historico-1"]).entropy(3.4),
+    token("stackhawk", "StackHawk API key", High, &["hawk."], "hawk\\.[A-Za-z0-9_-]{20}\\.[A-Za-z0-9_-]{20}", &["HAWK_API_KEY={token}"], &["hawk.name"]).entropy(3.4),
+    token("ionic", "Ionic API token", High, &["ion_"], "ion_[A-Za-z0-9]{42}", &["IONIC_TOKEN={token}"], &["ion_button", "session_id"]).entropy(3.6),
+    token("dbt-cloud", "dbt Cloud token", High, &["dbtc_", "dbtu_"], "(dbtc|dbtu)_[A-Za-z0-9_-]{30,64}", &["{token}"], &["dbtc_x"]).entropy(3.4),
+    token("zuplo", "Zuplo consumer key", High, &["zpka_"], "zpka_[A-Za-z0-9]{32}_[a-f0-9]{8}", &["{token}"], &["zpka_x"]),
 ];

@@ -47,4 +47,9 @@ pub(crate) static RULES: &[Rule] = &[
     near("exa", "Exa API key", Medium, &["EXA_API"], UUID, &["EXA_API_KEY={token}"], &["EXA_API_KEY="]),
     near("brave-search", "Brave Search API key", Medium, &["BRAVE_", "X-Subscription-Token"], "BSA[A-Za-z0-9_-]{24,32}", &["BRAVE_API_KEY={token}"], &["BRAVE_BROWSER=1"]),
     near("serper", "Serper or SerpApi key", Medium, &["serper", "serpapi"], "[a-f0-9]{40,64}", &["SERPER_API_KEY={token}"], &["serpapi key"]),
+    token("runpod", "RunPod API key", Critical, &["rpa_"], "rpa_[A-Z0-9]{40,60}", &["RUNPOD_API_KEY={token}"], &["rpa_x"]).entropy(3.4),
+    token("anyscale", "Anyscale API key", Critical, &["esecret_"], "esecret_[A-Za-z0-9]{26,40}", &["{token}"], &["esecret_x"]),
+    token("coze", "Coze personal access token", Critical, &["pat_"], "pat_[A-Za-z0-9]{64}", &["Authorization: Bearer {token}"], &["pat_id", "compat_x"]).entropy(3.8),
+    token("mem0", "Mem0 API key", High, &["m0-"], "m0-[A-Za-z0-9]{40}", &["MEM0_API_KEY={token}"], &["m0-x", "cortex-m0-plus"]).entropy(3.6),
+    token("logfire", "Pydantic Logfire token", High, &["pylf_v"], "pylf_v[0-9]_(us|eu)_[A-Za-z0-9]{43}", &["{token}"], &["pylf_v1_us_x"]),
 ];

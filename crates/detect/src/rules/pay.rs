@@ -33,4 +33,13 @@ pub(crate) static RULES: &[Rule] = &[
     near("ethereum-private-key", "Ethereum private key", Critical, &["private_key", "privateKey", "PRIVATE_KEY", "wallet", "mnemonic", "deployer"], "(0x)?[a-fA-F0-9]{64}", &["DEPLOYER_PRIVATE_KEY={token}", "privateKey: \"{token}\""], &["wallet balance"]),
     near("infura", "Infura or Alchemy project key", Medium, &["infura", "alchemy"], "[A-Za-z0-9_-]{32}", &["INFURA_API_KEY={token}"], &["infura mainnet"]).entropy(3.4),
     near("etherscan", "Etherscan API key", Medium, &["etherscan"], "[A-Z0-9]{34}", &["ETHERSCAN_API_KEY={token}"], &["etherscan verify"]),
+    token("shopify-partner", "Shopify partner or theme token", Critical, &["prtapi_", "shptka_"], "(prtapi|shptka)_[a-f0-9]{32}", &["{token}"], &["prtapi_x"]),
+    token("polar", "Polar token", Critical, &["polar_"], "polar_(oat|pat|whs|cst|rat)_[A-Za-z0-9]{32,64}", &["{token}"], &["polar_pat_x", "polar_to_cartesian"]),
+    token("checkout-com-sandbox", "Checkout.com sandbox key", Medium, &["sk_sbox_"], "sk_sbox_[a-z0-9]{24,34}", &["{token}"], &["sk_sbox_x"]),
+    token("ramp", "Ramp client secret", Critical, &["ramp_sec_"], "ramp_sec_[A-Za-z0-9]{40,64}", &["{token}"], &["ramp_sec_x"]),
+    token("stytch", "Stytch secret", Critical, &["secret-live-", "secret-test-"], "secret-(live|test)-[A-Za-z0-9_=-]{30,60}", &["{token}"], &["secret-test-name"]).entropy(3.4),
+    token("onfido", "Onfido API token", Critical, &["api_live", "api_sandbox"], "(api_live|api_sandbox)(_us|_ca|_eu)?\\.[A-Za-z0-9_-]{10,14}\\.[A-Za-z0-9_-]{32}", &["{token}"], &["api_live", "api_sandbox.url"]),
+    token("persona", "Persona API key", Critical, &["persona_production_", "persona_sandbox_"], "persona_(production|sandbox)_[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}", &["{token}"], &["persona_production_x"]),
+    token("extended-private-key", "Extended private key of a wallet (BIP 32)", Critical, &["xprv", "yprv", "zprv", "tprv"], "(xprv|yprv|zprv|tprv)[1-9A-HJ-NP-Za-km-z]{107,108}", &["{token}"], &["xprv9"]),
+    token("nostr-private-key", "Nostr private key", Critical, &["nsec1"], "nsec1[ac-hj-np-z02-9]{58}", &["{token}"], &["nsec1x"]),
 ];

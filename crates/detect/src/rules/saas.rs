@@ -62,4 +62,11 @@ pub(crate) static RULES: &[Rule] = &[
     token("unix-crypt", "Unix crypt password hash", High, &["$6$", "$5$", "$y$"], "\\$[56y]\\$[A-Za-z0-9./$=]{30,140}", &["root:{token}:19000:0:99999:7:::"], &["$6$x", "echo $5$"]).scored(0.8),
     token("apache-md5", "htpasswd MD5 hash", Medium, &["$apr1$"], "\\$apr1\\$[A-Za-z0-9./]{8}\\$[A-Za-z0-9./]{22}", &["bob:{token}"], &["$apr1$x"]).scored(0.7),
     token("argon2", "Argon2 password hash", Medium, &["$argon2"], "\\$argon2(id|i|d)\\$v=[0-9]{2}\\$[a-z0-9=,]{8,40}\\$[A-Za-z0-9+/]{11,64}\\$[A-Za-z0-9+/]{16,128}", &["hash: {token}"], &["$argon2id$"]).scored(0.7),
+    token("segment", "Segment public API token", High, &["sgp_"], "sgp_[A-Za-z0-9]{60,68}", &["SEGMENT_TOKEN={token}"], &["sgp_x"]).entropy(3.6),
+    token("honeybadger", "Honeybadger API token", Medium, &["hbp_"], "hbp_[A-Za-z0-9]{36}", &["{token}"], &["hbp_x"]),
+    token("configcat", "ConfigCat SDK key", Medium, &["configcat-sdk-1/"], "configcat-sdk-1/[A-Za-z0-9_-]{22}/[A-Za-z0-9_-]{22}", &["{token}"], &["configcat-sdk-1/x"]),
+    token("samsara", "Samsara API token", High, &["samsara_api_"], "samsara_api_[A-Za-z0-9]{30}", &["{token}"], &["samsara_api_x"]),
+    token("settlemint", "SettleMint access token", High, &["sm_aat_", "sm_pat_", "sm_sat_"], "sm_(aat|pat|sat)_[A-Za-z0-9]{16}", &["{token}"], &["sm_pat_x"]),
+    token("ubidots", "Ubidots token", Medium, &["BBFF-"], "BBFF-[A-Za-z0-9]{30}", &["{token}"], &["BBFF-x"]),
+    token("val-town", "Val Town API token", High, &["vtwn_"], "vtwn_[A-Za-z0-9]{24,40}", &["{token}"], &["vtwn_x"]),
 ];

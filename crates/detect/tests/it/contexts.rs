@@ -169,6 +169,9 @@ fn every_name_and_frame_of_a_secret_is_known() {
         ("setx API_TOKEN a8Kd72Lq9ZpXa8Kd", "a8Kd72Lq9ZpXa8Kd"),
         ("ENV API_TOKEN=a8Kd72Lq9ZpXa8Kd", "a8Kd72Lq9ZpXa8Kd"),
         ("ENV DB_PASSWORD hunter2!x9", "hunter2!x9"),
+        ("{\"session_id\":\"a8Kd72Lq9ZpX0b3nT5vW\"}", "a8Kd72Lq9ZpX0b3nT5vW"),
+        ("requirepass hunter2x9Q", "hunter2x9Q"),
+        ("bindpw hunter2x9Q", "hunter2x9Q"),
         ("variable \"db_password\" {\n  default = \"hunter2!x\"\n}", "hunter2!x"),
     ] {
         let found = detector.scan(text);
@@ -206,6 +209,9 @@ fn names_of_two_meanings_hold_no_secret_in_the_other_one() {
         "cookies = request.cookies",
         "Cookie: theme=dark; lang=en-GB",
         "session_id: 550e8400-e29b-41d4-a716-446655440000",
+        "{\"session_id\":\"550e8400-e29b-41d4-a716-446655440000\"}",
+        "session_id: s1",
+        "sessionId = req.session.id",
         "otp: enabled",
         "option: -a value",
         "cp -a build/release dist/",
