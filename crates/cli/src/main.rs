@@ -11,6 +11,7 @@ mod desk;
 mod effects;
 mod exec;
 mod exit;
+mod governed;
 mod hook;
 mod hosting;
 mod looking;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<Exit, Failure> {
     let globals = &arguments.globals;
+    governed::refuse(globals, &arguments.command)?;
     match arguments.command {
         Command::Demo(arguments) => demo::run(globals, &arguments),
         Command::Init(arguments) => commands::init::run(globals, &arguments),

@@ -223,6 +223,42 @@ fn a_process_below_the_host_of_a_governed_session_may_not_answer_even_at_a_termi
 }
 
 #[test]
+fn a_process_below_the_host_of_a_governed_session_may_switch_forget_and_take_away_nothing() {
+    let rig = asking("true", "");
+    rig.write("project/tollgate.yaml", crate::rig::PROJECT);
+    let event = tollgate_hosts::canned::shell_call("claude-code", "s9", "/", "ls").unwrap();
+    rig.run_in("project", &["hook", "claude-code"], &event, &[]).expect(0);
+    let before = fs::read_dir(rig.path("state/keys")).unwrap().count();
+    for command in [
+        "pause --for 5m --reason x",
+        "hooks disable large --reason x",
+        "hooks enable large --reason x",
+        "allow --last --yes",
+        "trust --yes",
+        "install claude-code",
+        "uninstall claude-code",
+        "audit erase --user bob --yes",
+        "audit prune --before 1d --yes",
+        "keys rotate --yes",
+        "keys approver new",
+        "review true 1",
+        "review false 1",
+        "sessions abort s9 --reason x",
+        "sessions resume s9 --reason x",
+        "limits reset --hook large --reason x",
+        "mcp pins accept files --yes",
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let ran = rig.run(&words).expect(2);
+        assert!(ran.err.contains("an agent has started this"), "{command}: {}", ran.err);
+    }
+    assert_eq!(fs::read_dir(rig.path("state/keys")).unwrap().count(), before);
+    for command in ["status", "hooks list", "audit list", "keys show", "review", "limits show"] {
+        rig.run(&command.split(' ').collect::<Vec<_>>()).expect(0);
+    }
+}
+
+#[test]
 fn a_call_that_is_killed_between_its_yes_and_its_run_leaves_the_yes_for_one_call() {
     let rig = asking("{ wait: 45s }", "");
     decided(deciding(&rig, &call("s1", "look", 1)));

@@ -83,6 +83,29 @@ fn a_call_passes_once_after_a_person_has_said_yes() {
     assert_eq!(record["detail"]["authentication"], "unauthenticated");
 }
 
+/// A call as a host makes it: with an id of its own each time.
+fn call_with_id(id: &str) -> String {
+    call("transfer").replace("\"tool\"", &format!("\"call_id\":\"{id}\",\"tool\""))
+}
+
+#[test]
+fn identical_calls_of_different_ids_are_one_question_and_a_yes_reaches_the_one_made_again() {
+    let rig = rig();
+    let asked: Vec<serde_json::Value> = std::thread::scope(|scope| {
+        let rig = &rig;
+        let call = |n: usize| scope.spawn(move || decide(rig, &call_with_id(&format!("c{n}"))));
+        let calls: Vec<_> = (0..12).map(call).collect();
+        calls.into_iter().map(|call| call.join().unwrap()["approval"].clone()).collect()
+    });
+    assert_eq!(pending(&rig).len(), 1, "{asked:?}");
+    assert!(asked.iter().all(|id| *id == asked[0]), "{asked:?}");
+    let answer = format!("approvals approve {} --reason agreed", asked[0].as_str().unwrap());
+    assert_eq!(in_terminal(&rig, &answer, &[("[y/N] ", "y\n")]).0, 0);
+    let passed = decide(&rig, &call_with_id("again"));
+    assert_eq!((&passed["verdict"], &passed["approval"]), (&"allow".into(), &asked[0]));
+    assert_eq!(decide(&rig, &call_with_id("and again"))["code"], "approval_required");
+}
+
 #[test]
 fn a_no_refuses_and_is_heard_with_its_reason() {
     let rig = rig();

@@ -9,7 +9,7 @@ use crate::approval::{ApprovalAnswer, ApprovalReply, ApprovalRequest};
 use crate::chain::Chain;
 use crate::code::Code;
 use crate::event::{Event, EventId, Name};
-use crate::json::Object;
+use crate::json::{Json, Object};
 use crate::payload::Payload;
 use crate::record::RecordKind;
 use crate::ruleset::Ruleset;
@@ -225,14 +225,19 @@ fn unreachable_finding(asked: &Finding) -> Finding {
 }
 
 /// The digest of the exact call: host, session, cwd, tool, server and every argument as it will run.
+/// The id that a host gives to each call is left out: the same call made again has another one.
 fn call_digest(event: &Event, payload: &Payload) -> Name {
     let session = &event.session;
     let mut call = Object::new();
     call.insert("host", session.host.as_deref());
     call.insert("session", &*session.id);
     call.insert("cwd", session.cwd.as_deref());
-    call.insert("payload", wire::payload_json(payload, None));
-    let text = crate::json::Json::from(call).canonical_text();
+    let mut payload = wire::payload_json(payload, None);
+    if let Json::Object(fields) = &mut payload {
+        fields.remove("call_id");
+    }
+    call.insert("payload", payload);
+    let text = Json::from(call).canonical_text();
     let mut digest = String::from("sha256:");
     for byte in Sha256::digest(text.as_bytes()) {
         // Writing to a string cannot fail.

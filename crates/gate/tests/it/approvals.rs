@@ -177,6 +177,28 @@ fn what_is_shown_is_scrubbed_and_the_digest_is_of_the_plain_call() {
 }
 
 #[test]
+fn the_digest_of_a_call_leaves_out_the_id_that_the_host_gave_it() {
+    for (kind, payload) in [
+        (tollgate_gate::EventKind::PreTool, r#""tool":"t","arguments":{"a":1}"#),
+        (tollgate_gate::EventKind::PreModel, r#""model":"m","messages":[]"#),
+    ] {
+        let approver = Arc::new(Agrees::new(|| ()));
+        let shared: Arc<Agrees> = Arc::clone(&approver);
+        let asks = crate::rig::hook("a", kind, tollgate_gate::Roles::JUDGE, |_| {
+            Ok(Opinion::ask([] as [&str; 0], "really?"))
+        });
+        let rig = Rig::with([asks], |builder| builder.approver(shared));
+        for id in ["one", "two"] {
+            let payload = format!(r#"{{"call_id":"{id}",{payload}}}"#);
+            block_on(rig.gate.decide(crate::rig::event(kind, &payload)));
+        }
+        let asked = approver.asked.lock().unwrap();
+        assert_eq!(asked.len(), 2, "{kind}");
+        assert_eq!(asked[0].call_digest, asked[1].call_digest, "{kind}");
+    }
+}
+
+#[test]
 fn nobody_is_asked_in_mode_dry_run_or_by_a_dry_hook() {
     let approver = Arc::new(Agrees::new(|| ()));
     let shared: Arc<Agrees> = Arc::clone(&approver);
