@@ -100,24 +100,40 @@ fn default_ledger(desk: &Desk, loaded: &Loaded) -> Result<PathBuf, Failure> {
 
 /// Opens a ledger for reading.
 pub(crate) fn open(folder: &Path) -> Result<Book, Failure> {
-    let none = || {
-        Failure::usage(
-            format!("there is no ledger in `{}`", folder.display()),
-            "it comes into being with the first record; name another folder",
-        )
-    };
-    if !folder.is_dir() {
-        return Err(none());
+    if !is_there(folder)? {
+        return Err(no_ledger(folder));
     }
     let book = Book::open(folder).map_err(|error| unreadable(&error))?;
     if book.files().next().is_none() && book.tombstone().is_none() {
-        return Err(none());
+        return Err(no_ledger(folder));
     }
     Ok(book)
 }
 
+pub(crate) fn no_ledger(folder: &Path) -> Failure {
+    Failure::usage(
+        format!("there is no ledger in `{}`", folder.display()),
+        "it comes into being with the first record; name another folder",
+    )
+}
+
+/// Whether there is such a folder. One that may not be looked at is no folder that is not there.
+pub(crate) fn is_there(folder: &Path) -> Result<bool, Failure> {
+    match std::fs::read_dir(folder) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Failure::usage(
+            format!("`{}` cannot be read: {error}", folder.display()),
+            "run it as the user whose ledger it is, or name another with --ledger DIR",
+        )),
+    }
+}
+
 /// A ledger that cannot be read on.
 pub(crate) fn unreadable(error: &BookError) -> Failure {
+    if let BookError::Io { .. } = error {
+        return Failure::usage(error, "run it as the user whose ledger it is");
+    }
     Failure::usage(error, "a ledger is a folder of its own, only its owner can write to it")
 }
 

@@ -217,6 +217,14 @@ impl Book {
     /// [`BookError`] when the folder is not safe or cannot be read.
     pub fn open(folder: &Path) -> Result<Book, BookError> {
         folder::check(folder)?;
+        Book::open_of_anybody(folder)
+    }
+
+    /// Opens a ledger's folder for reading, whoever may write to it.
+    ///
+    /// # Errors
+    /// [`BookError`] when the folder cannot be read.
+    pub fn open_of_anybody(folder: &Path) -> Result<Book, BookError> {
         let io = |source| BookError::Io { file: folder.to_owned(), source };
         let head = read_head(folder).map_err(io)?;
         let mut segments = Vec::new();

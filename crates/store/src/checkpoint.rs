@@ -7,14 +7,14 @@
 //! A checkpoint is made only of records that are on disk, and is itself synced, so that no crash can
 //! look like a book that was cut.
 
-use crate::disk::{Disk, OpenHow, read_range};
+use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
-use crate::folder::Folder;
 use crate::hash::{HashValue, parse_hex, write_hex};
 use crate::head::Place;
 use crate::key::{CheckpointKey, PublicKey};
 use crate::limits::CHECKPOINT_BYTES_MAX;
 use sha2::{Digest as _, Sha256};
+use std::fs::File;
 use std::path::Path;
 use tollgate_gate::{Json, Object, Timestamp};
 
@@ -56,9 +56,6 @@ impl Checkpoint {
 
     /// Reads the line of JSON that [`Checkpoint::text`] gives; `None` for anything else.
     pub fn read(text: &[u8]) -> Option<Checkpoint> {
-        if text.len() > CHECKPOINT_BYTES_MAX {
-            return None;
-        }
         let json = Json::read(text).ok()?;
         let text = |key| json.get(key).and_then(Json::as_str);
         Some(Checkpoint {
@@ -73,6 +70,10 @@ impl Checkpoint {
 
     /// It as one line of JSON, without a newline.
     pub fn text(&self) -> String {
+        Json::Object(self.object()).text()
+    }
+
+    pub(crate) fn object(&self) -> Object {
         let mut signature = Vec::new();
         write_hex(&self.signature, &mut signature);
         let mut out = Object::new();
@@ -82,7 +83,7 @@ impl Checkpoint {
         out.insert("at", self.at.to_string());
         out.insert("key", self.key.to_string());
         out.insert("signature", String::from_utf8_lossy(&signature).into_owned());
-        Json::Object(out).text()
+        out
     }
 
     /// It as a signed note (C2SP signed-note and tlog-checkpoint), for witnesses and for keeping
@@ -135,9 +136,19 @@ fn base64(bytes: &[u8]) -> String {
 /// The last checkpoint in this ledger's folder, if it has one.
 ///
 /// # Errors
-/// [`StoreError`] when the folder is not safe or the file cannot be read.
+/// [`StoreError`] when the file is there and cannot be read.
 pub fn last_checkpoint(folder: &Path) -> Result<Option<Checkpoint>, StoreError> {
-    read_last(&Folder::open(folder)?)
+    let path = folder.join(CHECKPOINTS_NAME);
+    let read = || {
+        let file = File::open(&path)?;
+        let len = DiskFile::len(&file)?;
+        read_range(&file, len.saturating_sub(4 * CHECKPOINT_BYTES_MAX as u64), len)
+    };
+    match read() {
+        Ok(bytes) => Ok(last_in(&bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", path.to_string_lossy(), error)),
+    }
 }
 
 /// The last checkpoint of a ledger, if it has one. What a crash has left behind it is passed over.
@@ -152,7 +163,11 @@ pub(crate) fn read_last(disk: &dyn Disk) -> Result<Option<Checkpoint>, StoreErro
         read_range(&*file, len.saturating_sub(4 * CHECKPOINT_BYTES_MAX as u64), len)
     };
     let bytes = read().map_err(|error| StoreError::io("read", CHECKPOINTS_NAME, error))?;
-    Ok(bytes.split(|byte| *byte == b'\n').rev().find_map(Checkpoint::read))
+    Ok(last_in(&bytes))
+}
+
+fn last_in(bytes: &[u8]) -> Option<Checkpoint> {
+    bytes.split(|byte| *byte == b'\n').rev().find_map(Checkpoint::read)
 }
 
 /// Appends a checkpoint, after cutting what a crash has left of one.

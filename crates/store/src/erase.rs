@@ -13,7 +13,7 @@
 //! touched. After a crash the next erasure, or the next run of the same, carries it out.
 
 use crate::book::{Book, BookError, Entries};
-use crate::checkpoint::origin;
+use crate::checkpoint::{self, origin};
 use crate::disk::{Disk, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::folder::{Folder, open_file};
@@ -186,8 +186,12 @@ pub fn erase(
     is_meant: &dyn Fn(&Json) -> bool,
     now: Timestamp,
 ) -> Result<Option<Erasure>, EraseError> {
-    let key = CheckpointKey::open_or_make(key_file)?;
     let disk = Folder::open(folder)?;
+    // Never a new one in the place of a lost one.
+    let key = match checkpoint::read_last(&disk)? {
+        Some(_) => CheckpointKey::open(key_file)?,
+        None => CheckpointKey::open_or_make(key_file)?,
+    };
     {
         let held = disk.lock()?;
         carry_out(folder, &disk)?;

@@ -66,6 +66,23 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// The key has signed more of the ledger than is there, or another one in its place.
+    #[error(
+        "the ledger in `{}` does not lead on from what its key has signed ({signed} records are known, \
+         {records} are there): bring it back from a copy; or, if it was taken away on purpose, move \
+         what is left of it and `{}` away together, and a new ledger begins",
+        .folder.display(), .kept.display()
+    )]
+    SetBack {
+        /// The folder of the ledger.
+        folder: PathBuf,
+        /// The file beside the key that knows of it.
+        kept: PathBuf,
+        /// How many records were signed.
+        signed: u64,
+        /// How many are there.
+        records: u64,
+    },
     /// A key file cannot be used.
     #[error("the key file `{}` cannot be used: {what}", .file.display())]
     Key {

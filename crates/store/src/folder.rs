@@ -87,6 +87,12 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Opens a file that is no symbolic link, to read it only: on a read-only file system as well.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
+    let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
+    OpenOptions::new().read(true).custom_flags(no_follow).open(path)
+}
+
 /// Opens a file that is no symbolic link, readable and writable by its owner only.
 pub(crate) fn open_file(path: &Path, how: OpenHow) -> io::Result<File> {
     // The flags of the system fit; a negative value would be refused by it.

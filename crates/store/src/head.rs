@@ -144,7 +144,7 @@ impl Head {
     }
 }
 
-fn write_place(out: &mut Vec<u8>, place: &Place) {
+pub(crate) fn write_place(out: &mut Vec<u8>, place: &Place) {
     // Writing to memory cannot fail.
     let _ = write!(out, "{} {} {} {} ", place.segment, place.last, place.end, place.seq());
     place.first.write_to(out);
@@ -157,7 +157,7 @@ fn write_place(out: &mut Vec<u8>, place: &Place) {
     out.push(b'\n');
 }
 
-fn read_place(line: &str) -> Option<Place> {
+pub(crate) fn read_place(line: &str) -> Option<Place> {
     let mut words = line.split(' ');
     let mut number = || words.next()?.parse::<u64>().ok();
     let (segment, last, end, size) = (number()?, number()?, number()?, number()?);

@@ -257,16 +257,7 @@ pub fn trusted_keys(first: PublicKey, handovers: &[Handover]) -> Vec<PublicKey> 
     keys
 }
 
-/// Puts this text, as a whole or not at all, beside the key, as the last checkpoint that it signed.
-pub(crate) fn keep_last(key_file: &Path, text: &[u8]) -> io::Result<()> {
-    let fresh = beside(key_file, &format!(".{}.new", std::process::id()));
-    let mut file = open_file(&fresh, OpenHow::OrNew)?;
-    file.set_len(0)?;
-    file.write_all(text)?;
-    fs::rename(&fresh, last_checkpoint_file(key_file))
-}
-
-/// The file beside a key that holds the last checkpoint that it signed.
+/// The file beside a key that holds the last checkpoint that it signed of each ledger, one a line.
 pub fn last_checkpoint_file(key_file: &Path) -> PathBuf {
     beside(key_file, ".last")
 }
@@ -275,7 +266,7 @@ fn handovers_file(key_file: &Path) -> PathBuf {
     beside(key_file, ".handovers")
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

@@ -172,16 +172,17 @@ impl FileLedger {
             segment_bytes_max: options.segment_bytes_max.min(SEGMENT_BYTES_MAX_ALLOWED),
             prefill_bytes: PREFILL_BYTES,
         };
-        let mut signer = options.signing.map(|signing| Signer {
+        let signer = options.signing.map(|signing| Signer {
             key: Key::File(signing.key_file),
+            folder: folder.to_owned(),
             every_records: signing.every_records,
             every_ms: signing.every_ms,
         });
+        let mut writer = Writer::open(disk, options.clock, layout, signer)?;
         // A program that lives on learns at once that it cannot sign.
-        if let (Some(signer), Committer::Thread) = (&mut signer, options.committer) {
-            signer.key.read()?;
+        if options.committer == Committer::Thread {
+            writer.read_key()?;
         }
-        let writer = Writer::open(disk, options.clock, layout, signer)?;
         Ok(FileLedger::over(writer, options.committer))
     }
 

@@ -19,6 +19,7 @@ pub mod erase;
 pub mod follow;
 pub mod hash;
 pub mod index;
+pub mod kept;
 pub mod key;
 pub mod ledger;
 pub mod limits;

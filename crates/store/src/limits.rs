@@ -53,6 +53,8 @@ pub const OUTCOME_WAIT_MS_MAX: u64 = 3_600_000;
 pub const OUTCOME_LOOK_MS: u64 = 60_000;
 /// Hand-overs from key to key that are read, in bytes.
 pub const HANDOVERS_BYTES_MAX: u64 = 1024 * 1024;
+/// Largest file of what a key signed last, a line a ledger, in bytes.
+pub const KEPT_BYTES_MAX: u64 = 1024 * 1024;
 /// Erasures that are read of one book, in bytes.
 pub const ERASURES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Largest journal of an erasure, in bytes.

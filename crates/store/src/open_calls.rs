@@ -147,6 +147,21 @@ impl OpenCalls {
         self.settle(ledger, now, reason, |call| call.key.0 == session)
     }
 
+    /// Records as unknown what is open in a session that has ended, or in one below it.
+    ///
+    /// # Errors
+    /// As [`OpenCalls::settle_overdue`].
+    pub fn settle_tree(
+        &mut self,
+        ledger: &FileLedger,
+        now: Timestamp,
+        root: &str,
+    ) -> Result<u64, OpenCallsError> {
+        let reason = "no outcome came before the session ended";
+        let is_below = |call: &OpenCall| call.record.root.as_deref() == Some(root);
+        self.settle(ledger, now, reason, |call| call.key.0 == root || is_below(call))
+    }
+
     fn settle(
         &mut self,
         ledger: &FileLedger,

@@ -8,6 +8,7 @@ use crate::book::{Book, BookError};
 use crate::checkpoint::Checkpoint;
 use crate::hash::HashValue;
 use crate::line::leaf_of;
+use crate::prune::Tombstone;
 use crate::tree::Frontier;
 use tollgate_gate::{Json, Object};
 
@@ -29,8 +30,10 @@ pub enum ProofError {
         /// The records that were asked for.
         asked: u64,
     },
-    /// Records that the proof needs were pruned.
-    #[error("the first {records} records were pruned")]
+    /// The record itself was pruned, or the earlier state ends among those that were.
+    #[error(
+        "the first {records} records were pruned, and what is left of them does not reach for this proof"
+    )]
     Pruned {
         /// How many.
         records: u64,
@@ -71,11 +74,11 @@ impl InclusionProof {
     /// # Errors
     /// [`ProofError`] when the book cannot be read or has no such line.
     pub fn make(book: &Book, seq: u64, size: u64) -> Result<InclusionProof, ProofError> {
-        let leaves = leaves(book, size)?;
+        let leaves = Leaves::read(book, size)?;
         if seq == 0 || seq > size {
             return Err(ProofError::Numbers);
         }
-        let path = inclusion_path(&leaves, seq - 1);
+        let path = inclusion_path(&leaves, seq - 1)?;
         Ok(InclusionProof { seq, size, path })
     }
 
@@ -124,11 +127,11 @@ impl ConsistencyProof {
     /// # Errors
     /// [`ProofError`] when the book cannot be read or is shorter.
     pub fn make(book: &Book, old_size: u64, size: u64) -> Result<ConsistencyProof, ProofError> {
-        let leaves = leaves(book, size)?;
+        let leaves = Leaves::read(book, size)?;
         if old_size == 0 || old_size > size {
             return Err(ProofError::Numbers);
         }
-        Ok(ConsistencyProof { old_size, size, path: consistency_path(&leaves, old_size) })
+        Ok(ConsistencyProof { old_size, size, path: consistency_path(&leaves, old_size)? })
     }
 
     /// Checks that the book of the later checkpoint adds to that of the earlier one.
@@ -179,73 +182,122 @@ fn read_path(json: &Json) -> Option<Vec<HashValue>> {
     items.iter().map(|item| HashValue::parse(item.as_str()?)).collect()
 }
 
-/// The hashes of the first lines of the book.
-fn leaves(book: &Book, size: u64) -> Result<Vec<HashValue>, ProofError> {
-    if let Some(tombstone) = book.tombstone() {
-        return Err(ProofError::Pruned { records: tombstone.size });
-    }
-    let mut leaves = Vec::new();
-    for entry in book.entries() {
-        if leaves.len() as u64 == size {
-            break;
+/// The tree over the first lines of a book: the hashes of its lines, and for those that were pruned the
+/// roots of the full subtrees that the tombstone holds.
+struct Leaves {
+    pruned: Vec<Subtree>,
+    /// The number of the first line that is there, from 0 on.
+    first: u64,
+    hashes: Vec<HashValue>,
+}
+
+/// The root over some of the leaves.
+struct Subtree {
+    from: u64,
+    to: u64,
+    root: HashValue,
+}
+
+impl Leaves {
+    fn read(book: &Book, size: u64) -> Result<Leaves, ProofError> {
+        let place = book.tombstone().and_then(Tombstone::place);
+        let tree = place.map(|place| place.tree).unwrap_or_default();
+        let mut leaves = Leaves::behind(&tree);
+        for entry in book.entries() {
+            if leaves.count() >= size {
+                break;
+            }
+            leaves.hashes.push(leaf_of(&entry?.text));
         }
-        leaves.push(leaf_of(&entry?.text));
+        match leaves.count() {
+            records if records < size => Err(ProofError::TooShort { records, asked: size }),
+            // The book was pruned beyond that state.
+            records if records > size => Err(ProofError::Pruned { records: leaves.first }),
+            _ => Ok(leaves),
+        }
     }
-    let records = leaves.len() as u64;
-    if records < size { Err(ProofError::TooShort { records, asked: size }) } else { Ok(leaves) }
+
+    /// No leaves behind those that this is the frontier of.
+    fn behind(tree: &Frontier) -> Leaves {
+        let (mut pruned, mut from) = (Vec::new(), 0);
+        let sizes = (0..u64::BITS).rev().map(|bit| 1u64 << bit).filter(|of| tree.size() & of != 0);
+        for (size, root) in sizes.zip(tree.peaks()) {
+            pruned.push(Subtree { from, to: from + size, root: *root });
+            from += size;
+        }
+        Leaves { pruned, first: from, hashes: Vec::new() }
+    }
+
+    fn count(&self) -> u64 {
+        self.first + self.hashes.len() as u64
+    }
+
+    /// The root over the leaves from one to before another.
+    fn root(&self, from: u64, to: u64) -> Result<HashValue, ProofError> {
+        let known = |tree: &&Subtree| (tree.from, tree.to) == (from, to);
+        if let Some(known) = self.pruned.iter().find(known) {
+            return Ok(known.root);
+        }
+        if from < self.first {
+            if to - from <= 1 {
+                return Err(ProofError::Pruned { records: self.first });
+            }
+            let middle = split(from, to);
+            return Ok(HashValue::of_node(&self.root(from, middle)?, &self.root(middle, to)?));
+        }
+        let at = |number: u64| usize::try_from(number - self.first).unwrap_or(usize::MAX);
+        let mut tree = Frontier::default();
+        let hashes = self.hashes.get(at(from)..at(to)).unwrap_or_default();
+        hashes.iter().for_each(|leaf| tree.push(*leaf));
+        Ok(tree.root())
+    }
 }
 
-fn root(leaves: &[HashValue]) -> HashValue {
-    let mut tree = Frontier::default();
-    leaves.iter().for_each(|leaf| tree.push(*leaf));
-    tree.root()
-}
-
-/// The left part of a tree of more than one leaf: the largest power of two below their number.
-fn split(leaves: &[HashValue]) -> (&[HashValue], &[HashValue]) {
-    let left = leaves.len().next_power_of_two() / 2;
-    leaves.split_at_checked(left).unwrap_or((leaves, &[]))
+/// Where the left part of a tree of more than one leaf ends: it has the largest power of two of leaves
+/// below their number.
+const fn split(from: u64, to: u64) -> u64 {
+    from + (to - from).next_power_of_two() / 2
 }
 
 /// PATH(m, D[n]) of RFC 6962 section 2.1.1.
-fn inclusion_path(leaves: &[HashValue], index: u64) -> Vec<HashValue> {
-    let (mut leaves, mut index, mut path) = (leaves, index, Vec::new());
-    while leaves.len() > 1 {
-        let (left, right) = split(leaves);
-        if index < left.len() as u64 {
-            path.push(root(right));
-            leaves = left;
+fn inclusion_path(leaves: &Leaves, index: u64) -> Result<Vec<HashValue>, ProofError> {
+    let (mut from, mut to, mut path) = (0, leaves.count(), Vec::new());
+    if index < leaves.first {
+        return Err(ProofError::Pruned { records: leaves.first });
+    }
+    while to - from > 1 {
+        let middle = split(from, to);
+        if index < middle {
+            path.push(leaves.root(middle, to)?);
+            to = middle;
         } else {
-            path.push(root(left));
-            index -= left.len() as u64;
-            leaves = right;
+            path.push(leaves.root(from, middle)?);
+            from = middle;
         }
     }
     path.reverse();
-    path
+    Ok(path)
 }
 
 /// PROOF(m, D[n]) of RFC 6962 section 2.1.2.
-fn consistency_path(leaves: &[HashValue], old_size: u64) -> Vec<HashValue> {
-    let (mut leaves, mut old, mut path, mut is_whole) = (leaves, old_size, Vec::new(), true);
-    while old < leaves.len() as u64 {
-        let (left, right) = split(leaves);
-        let left_len = left.len() as u64;
-        if old <= left_len {
-            path.push(root(right));
-            leaves = left;
+fn consistency_path(leaves: &Leaves, old_size: u64) -> Result<Vec<HashValue>, ProofError> {
+    let (mut from, mut to, mut path, mut is_whole) = (0, leaves.count(), Vec::new(), true);
+    while old_size < to {
+        let middle = split(from, to);
+        if old_size <= middle {
+            path.push(leaves.root(middle, to)?);
+            to = middle;
         } else {
-            path.push(root(left));
-            old -= left_len;
-            leaves = right;
+            path.push(leaves.root(from, middle)?);
+            from = middle;
             is_whole = false;
         }
     }
     if !is_whole {
-        path.push(root(leaves));
+        path.push(leaves.root(from, to)?);
     }
     path.reverse();
-    path
+    Ok(path)
 }
 
 /// RFC 9162 section 2.1.3.2.
@@ -322,12 +374,30 @@ fn roots_of_consistency(
 #[cfg(test)]
 mod tests {
     use super::{
-        consistency_path, inclusion_path, root, root_of_inclusion, roots_of_consistency, split,
+        Leaves, consistency_path, inclusion_path, root_of_inclusion, roots_of_consistency,
     };
     use crate::hash::HashValue;
+    use crate::tree::Frontier;
 
     fn leaves(count: u64) -> Vec<HashValue> {
         (0..count).map(|leaf| HashValue::of_line(&leaf.to_be_bytes())).collect()
+    }
+
+    fn tree(leaves: &[HashValue]) -> Frontier {
+        let mut tree = Frontier::default();
+        leaves.iter().for_each(|leaf| tree.push(*leaf));
+        tree
+    }
+
+    fn root(leaves: &[HashValue]) -> HashValue {
+        tree(leaves).root()
+    }
+
+    /// The tree over these leaves, of which the first were pruned.
+    fn pruned(leaves: &[HashValue], first: usize) -> Leaves {
+        let mut left = Leaves::behind(&tree(&leaves[..first]));
+        left.hashes = leaves[first..].to_vec();
+        left
     }
 
     /// MTH of RFC 6962 section 2.1, as it is defined there.
@@ -336,7 +406,7 @@ mod tests {
             [] => HashValue::of(&[]),
             [leaf] => *leaf,
             _ => {
-                let (left, right) = split(leaves);
+                let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
                 HashValue::of_node(&defined_root(left), &defined_root(right))
             }
         }
@@ -372,7 +442,7 @@ mod tests {
             let leaves = leaves(size);
             let whole = root(&leaves);
             for seq in 1..=size {
-                let path = inclusion_path(&leaves, seq - 1);
+                let path = inclusion_path(&pruned(&leaves, 0), seq - 1).unwrap();
                 let leaf = leaves[seq as usize - 1];
                 assert_eq!(root_of_inclusion(leaf, seq, size, &path), Some(whole));
                 assert_ne!(root_of_inclusion(HashValue::ZERO, seq, size, &path), Some(whole));
@@ -386,13 +456,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_after_pruning_is_proved_as_before_and_what_was_pruned_is_not() {
+        for size in 1..34u64 {
+            let leaves = leaves(size);
+            let whole = pruned(&leaves, 0);
+            for first in 0..size as usize {
+                let left = pruned(&leaves, first);
+                for seq in 1..=size {
+                    let path = inclusion_path(&left, seq - 1).ok();
+                    let known = inclusion_path(&whole, seq - 1).ok();
+                    assert_eq!(path, known.filter(|_| seq > first as u64), "{seq} of {size}");
+                }
+                for old_size in first.max(1) as u64..=size {
+                    let path = consistency_path(&left, old_size).unwrap();
+                    assert_eq!(path, consistency_path(&whole, old_size).unwrap());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_earlier_state_is_proved_and_no_other_is() {
         for size in 1..34 {
             let leaves = leaves(size);
             let whole = root(&leaves);
             for old_size in 1..=size {
                 let old = root(&leaves[..old_size as usize]);
-                let path = consistency_path(&leaves, old_size);
+                let path = consistency_path(&pruned(&leaves, 0), old_size).unwrap();
                 let roots = roots_of_consistency(old_size, size, &old, &path);
                 assert_eq!(roots, Some((old, whole)), "{old_size} of {size}");
                 for at in 0..path.len() {

@@ -5,9 +5,8 @@
 //! others may read is refused and never made anew: what was digested with it could no longer be
 //! recognised.
 
-use crate::disk::OpenHow;
 use crate::error::StoreError;
-use crate::folder::open_file;
+use crate::folder::open_to_read;
 use crate::hash::parse_hex;
 use crate::key::{make_with, text_of};
 use std::io::{self, Read as _};
@@ -38,8 +37,7 @@ fn open_secret(path: &Path) -> Result<[u8; 32], StoreError> {
 /// Reads 32 bytes from a file that only its owner may read, behind this start.
 pub(crate) fn read_private(path: &Path, start: &str) -> Result<[u8; 32], StoreError> {
     let name = || path.to_string_lossy();
-    let file = open_file(path, OpenHow::Existing)
-        .map_err(|error| StoreError::io("open", name(), error))?;
+    let file = open_to_read(path).map_err(|error| StoreError::io("open", name(), error))?;
     let data = file.metadata().map_err(|error| StoreError::io("look at", name(), error))?;
     if data.mode() & 0o077 != 0 {
         return Err(StoreError::Key { file: path.to_owned(), what: "others may read or write it" });

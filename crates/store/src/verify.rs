@@ -18,7 +18,7 @@ use crate::key::PublicKey;
 use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, ERASURES_BYTES_MAX, FINDINGS_MAX};
 use crate::line::Line;
 use crate::prune::Tombstone;
-use crate::segment::segment_name;
+use crate::segment::{is_blank, segment_name};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -264,7 +264,13 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
     // Checkpoints before records: what is signed meanwhile must not seem to be missing.
     let mut walk = Walk::default();
     walk.read_checkpoints(folder, trust)?;
-    let book = Book::open(folder)?;
+    // A folder that is gone is a book without records, of which something kept elsewhere may know.
+    if !trust.kept.is_empty() && is_gone(folder) {
+        walk.conclude(trust);
+        return Ok(walk.done);
+    }
+    // Verification rests on keys and changes nothing, so it does not matter whose the folder is.
+    let book = Book::open_of_anybody(folder)?;
     if let Some(tombstone) = book.tombstone() {
         walk.start_behind(tombstone, trust);
     }
@@ -280,6 +286,10 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
     Ok(walk.done)
 }
 
+fn is_gone(folder: &Path) -> bool {
+    std::fs::symlink_metadata(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// A checkpoint to be held against the records.
 struct Claim {
     by: Source,
@@ -287,8 +297,25 @@ struct Claim {
     counts: bool,
 }
 
+/// Whether there is data by now where it ended: a program may write while it is read.
+fn is_written_at(file: &Path, offset: u64) -> Result<bool, BookError> {
+    let read = || {
+        let mut byte = [0];
+        let read = std::os::unix::fs::FileExt::read_at(&File::open(file)?, &mut byte, offset)?;
+        Ok(!is_blank(byte.get(..read).unwrap_or_default()))
+    };
+    read().map_err(|source| BookError::Io { file: file.to_owned(), source })
+}
+
 struct Walk {
     place: Place,
+    /// The number of the last line, as the line has it: with it, one line too many or too few is named
+    /// once and not at every line behind it.
+    number: u64,
+    /// A checkpoint of the ledger's folder did not agree: no later one can.
+    is_other: bool,
+    /// The line before is none, and was named: what follows it cannot lead on from it.
+    is_behind_fault: bool,
     claims: BTreeMap<u64, Vec<Claim>>,
     /// When the last good checkpoint was made, and the last record.
     signed_at: Timestamp,
@@ -310,7 +337,17 @@ impl Default for Walk {
         let (signed_at, last_at) = (Timestamp::default(), Timestamp::default());
         let done = Verification::default();
         let (claims, erased) = (BTreeMap::new(), BTreeMap::new());
-        Walk { place: Place::start(), claims, signed_at, last_at, erased, done }
+        Walk {
+            place: Place::start(),
+            number: 0,
+            is_other: false,
+            is_behind_fault: false,
+            claims,
+            signed_at,
+            last_at,
+            erased,
+            done,
+        }
     }
 }
 
@@ -381,6 +418,7 @@ impl Walk {
         }
         let Some(place) = tombstone.place() else { return };
         self.place = place;
+        self.number = tombstone.size;
         self.done.pruned = tombstone.size;
         self.claims = self.claims.split_off(&tombstone.size);
         self.check_claims();
@@ -392,10 +430,11 @@ impl Walk {
         file: &Path,
         end: Option<(u64, u64)>,
     ) -> Result<(), BookError> {
-        let expected = self.place.seq() + 1;
+        let expected = self.number.saturating_add(1);
         if first_seq != expected {
             let (file, found) = (file.to_owned(), first_seq);
             self.find(Finding::SegmentMissing { file, expected, found });
+            self.number = first_seq - 1;
         }
         self.place.turn();
         let mut entries = Entries::open(file)?;
@@ -415,10 +454,19 @@ impl Walk {
                         let what = BookError::Line { file, number, offset, fault }.to_string();
                         self.find(Finding::NoLine { what });
                         self.place.pass(&raw.text);
+                        self.number = self.number.saturating_add(1);
+                        self.is_behind_fault = true;
                     }
                 },
                 Ok(None) => return Ok(()),
                 Err(error @ BookError::Io { .. }) => return Err(error),
+                // A program that writes goes on where the data ends; it leaves no gap.
+                Err(error @ BookError::BehindEnd { offset, .. }) => {
+                    if !is_written_at(file, offset)? {
+                        self.find(Finding::NoLine { what: error.to_string() });
+                    }
+                    return Ok(());
+                }
                 Err(error) => {
                     if !may_be_torn(self.place.end) {
                         self.find(Finding::NoLine { what: error.to_string() });
@@ -431,11 +479,10 @@ impl Walk {
 
     fn line(&mut self, file: &Path, raw: &Raw, line: &Line) {
         let (file, number) = (file.to_owned(), raw.number);
-        let (expected, found) = (self.place.seq() + 1, line.seq);
+        let (expected, found) = (self.number.saturating_add(1), line.seq);
         if found != expected {
             self.find(Finding::OutOfOrder { file: file.clone(), number, expected, found });
-        }
-        if line.prev != self.place.prev {
+        } else if line.prev != self.place.prev && !self.is_behind_fault {
             self.find(Finding::BrokenChain { file: file.clone(), number, seq: found });
         }
         if let Some(erased) = &line.erased {
@@ -452,12 +499,14 @@ impl Walk {
         let at = line.json.get("at").and_then(Json::as_str).and_then(Timestamp::parse);
         self.last_at = at.unwrap_or(self.last_at);
         self.place.pass(&raw.text);
+        self.number = found;
+        self.is_behind_fault = false;
         self.check_claims();
     }
 
     /// Holds what checkpoints say against what was read so far.
     fn check_claims(&mut self) {
-        let claims = self.claims.remove(&self.place.seq()).unwrap_or_default();
+        let claims = self.claims.remove(&self.number).unwrap_or_default();
         if claims.is_empty() {
             return;
         }
@@ -466,7 +515,10 @@ impl Walk {
             if checkpoint.origin != origin {
                 self.find(Finding::OtherBook { by, origin: checkpoint.origin });
             } else if checkpoint.root != root {
-                self.find(Finding::OtherRoot { size: checkpoint.size, by });
+                let is_own = matches!(by, Source::Checkpoint(_));
+                if !(is_own && std::mem::replace(&mut self.is_other, true)) {
+                    self.find(Finding::OtherRoot { size: checkpoint.size, by });
+                }
             } else {
                 self.done.checkpoints += u64::from(matches!(by, Source::Checkpoint(_)));
                 if counts {
@@ -521,22 +573,27 @@ impl Walk {
 
     /// Whether the book has as many records as something knows of.
     fn short(&mut self, known: u64, by: Source) {
-        let records = self.place.seq();
+        let records = self.number;
         if known > records {
             self.find(Finding::Short { records, known, by });
         }
     }
 
     fn conclude(&mut self, trust: &Trust) {
-        for claims in std::mem::take(&mut self.claims).into_values() {
-            for claim in claims {
-                self.short(claim.checkpoint.size, claim.by);
-            }
+        // Of the ledger's own checkpoints, and of those kept elsewhere, the last one says it all.
+        let (mut own, mut kept) = (None, None);
+        for claim in std::mem::take(&mut self.claims).into_values().flatten() {
+            let last = if matches!(claim.by, Source::Kept(_)) { &mut kept } else { &mut own };
+            *last = Some(claim);
+        }
+        for claim in own.into_iter().chain(kept) {
+            self.short(claim.checkpoint.size, claim.by);
         }
         self.done.records = self.place.seq();
         self.done.root = self.place.tree.root();
         let records = self.done.records.saturating_sub(self.done.signed);
-        if let Some(cadence) = trust.cadence {
+        // Where a checkpoint does not agree it is known that the rest is not covered.
+        if let Some(cadence) = trust.cadence.filter(|_| !self.is_other) {
             let late = cadence.every_ms.saturating_add(LATE_MS_MAX);
             let is_late = self.last_at > self.signed_at.plus_millis(late);
             if records > 0 && (records >= cadence.every_records || is_late) {

@@ -5,11 +5,12 @@
 //! and only if nothing stands behind the end, for another process may have died there.
 
 use crate::batch::Bodies;
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Checkpoint, origin};
 use crate::disk::{Disk, DiskFile, OpenHow, read_range};
 use crate::error::StoreError;
-use crate::head::{HEAD_NAME, Head, Signed};
-use crate::key::{CheckpointKey, keep_last};
+use crate::head::{HEAD_NAME, Head, Place, Signed};
+use crate::kept::{self, leads_to, set_back};
+use crate::key::CheckpointKey;
 use crate::limits::{BUFFERED_RECORDS_MAX, HEAD_BYTES_MAX};
 use crate::line::write_line;
 use crate::recovery::{Cut, check_last_line, recover};
@@ -40,6 +41,8 @@ pub(crate) struct Layout {
 /// When checkpoints are made, and with which key.
 pub(crate) struct Signer {
     pub(crate) key: Key,
+    /// Where the ledger is, by which its last checkpoint is kept beside the key.
+    pub(crate) folder: PathBuf,
     pub(crate) every_records: u64,
     pub(crate) every_ms: u64,
 }
@@ -66,6 +69,14 @@ impl Key {
             Key::File(file) => Err(StoreError::Key { file: file.clone(), what: "it was not read" }),
         }
     }
+
+    /// Its file, if it lies in one.
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Key::File(file) => Some(file),
+            Key::Read { file, .. } => file.as_deref(),
+        }
+    }
 }
 
 /// The writer of a process.
@@ -79,6 +90,9 @@ pub(crate) struct Writer {
     head_text: Vec<u8>,
     head: Head,
     open: Option<OpenSegment>,
+    /// From where on this process has not seen itself that the book leads on; none if it has seen
+    /// everything since.
+    unseen: Option<Place>,
     /// The largest number that a line of this process has vouched for.
     vouched: u64,
     lines: Vec<u8>,
@@ -112,6 +126,7 @@ impl Writer {
             head_text: Vec::new(),
             head: Head::start(),
             open: None,
+            unseen: None,
             vouched: 0,
             lines: Vec::new(),
         };
@@ -121,6 +136,7 @@ impl Writer {
         if !writer.adopt(head.as_ref())? {
             writer.recover(head.as_ref())?;
         }
+        writer.check_kept()?;
         // A crash may have come between a record and its checkpoint.
         writer.sign_if_due()?;
         drop(held);
@@ -138,8 +154,48 @@ impl Writer {
         if !self.adopt(head.as_ref())? {
             self.recover(head.as_ref())?;
         }
+        self.check_kept()?;
         self.sign_if_due()?;
         drop(held);
+        Ok(())
+    }
+
+    /// Reads the key that it will sign with.
+    pub(crate) fn read_key(&mut self) -> Result<(), StoreError> {
+        self.signer.as_mut().map_or(Ok(()), |signer| signer.key.read().map(drop))
+    }
+
+    /// Whether this can be the book that the key has signed, as far as its length tells; whether it
+    /// leads on from there is looked at before the next checkpoint.
+    fn check_kept(&mut self) -> Result<(), StoreError> {
+        let Some(signer) = &self.signer else { return Ok(()) };
+        let Some(key) = signer.key.file() else { return Ok(()) };
+        let now = &self.head.now;
+        let known = (now.seq() > 0).then(|| origin(&now.first));
+        let kept = kept::of_ledger(key, &signer.folder, known.as_deref())?;
+        if let Some(kept) = &kept {
+            kept.check(key, &signer.folder, now)?;
+        }
+        let has_signed = kept.is_some() || self.head.signed.size > 0;
+        kept::check_key(key, has_signed || checkpoint::read_last(&*self.disk)?.is_some())?;
+        self.unseen = kept.and_then(|kept| kept.place);
+        Ok(())
+    }
+
+    /// Whether the book leads on from what was signed last.
+    fn check_unseen(&mut self) -> Result<(), StoreError> {
+        let (Some(from), Some(signer)) = (&self.unseen, &self.signer) else { return Ok(()) };
+        let Some(key) = signer.key.file() else { return Ok(()) };
+        let to = &self.head.synced;
+        let known = origin(&to.first);
+        let kept = kept::of_ledger(key, &signer.folder, Some(&known))?;
+        // Another process may have signed, and pruned, since.
+        let later = kept.and_then(|kept| kept.place).filter(|place| place.seq() > from.seq());
+        let from = later.as_ref().unwrap_or(from);
+        if !leads_to(&*self.disk, from, to)? {
+            return Err(set_back(key, &signer.folder, from.seq(), to.seq()));
+        }
+        self.unseen = None;
         Ok(())
     }
 
@@ -242,7 +298,6 @@ impl Writer {
     }
 
     fn sign(&mut self) -> Result<(), StoreError> {
-        let Some(signer) = &mut self.signer else { return Ok(()) };
         // A process may have been killed between a checkpoint and the head that tells of it.
         if let Some(last) = checkpoint::read_last(&*self.disk)?
             && last.size >= self.head.synced.seq()
@@ -250,12 +305,13 @@ impl Writer {
             self.head.signed = Signed { size: last.size, at_ms: last.at.millis() };
             return self.write_head();
         }
+        self.check_unseen()?;
+        let Some(signer) = &mut self.signer else { return Ok(()) };
         let (key, file) = signer.key.read()?;
         let checkpoint = Checkpoint::sign(&self.head.synced, self.clock.now(), key);
         checkpoint::append(&*self.disk, &checkpoint)?;
         if let Some(file) = file {
-            keep_last(file, checkpoint.text().as_bytes())
-                .map_err(|error| StoreError::io("write beside", file.to_string_lossy(), error))?;
+            kept::keep(file, &signer.folder, &checkpoint, &self.head.synced)?;
         }
         self.head.signed = Signed { size: checkpoint.size, at_ms: checkpoint.at.millis() };
         self.write_head()
@@ -270,6 +326,7 @@ impl Writer {
         self.open_segment(head.now.segment)?;
         if self.is_blank_at(head.now.end)? {
             if !same {
+                self.unseen.get_or_insert_with(|| self.head.synced.clone());
                 head.write_to(&mut self.head_text);
                 self.head = Head { boot: self.head.boot.take(), ..head };
             }
@@ -330,6 +387,7 @@ impl Writer {
         self.open =
             found.file.map(|file| OpenSegment { first_seq: found.place.segment, file, len: 0 });
         self.measure()?;
+        self.check_kept()?;
         if let Some(cut) = found.cut {
             let body = self.recovered(&cut)?;
             self.append(&Bodies::of(body), Leave::Synced)?;

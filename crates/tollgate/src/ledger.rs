@@ -5,6 +5,7 @@
 //! own; a process that decides an event or two does so only when the event ends a session. What
 //! cannot be settled is told as a notice and holds nothing up: the record itself stands.
 
+use crate::Places;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +14,12 @@ use std::time::Duration;
 use tollgate_gate::{
     Clock, Durability, EventKind, Ledger, LedgerError, Name, Record, RecordKind, Scrub, Soon,
 };
+use tollgate_policy::Loaded;
 use tollgate_policy::detection::DetectScrub;
 use tollgate_store::limits::{OUTCOME_LOOK_MS, OUTCOME_WAIT_MS_MAX};
 use tollgate_store::{
     Committer, FileLedger, LedgerOptions, OpenCalls, OpenCallsError, Signing, StoreError,
-    open_or_make_secret,
+    SystemClock, open_or_make_secret,
 };
 
 /// The file of the key that checkpoints are signed with, in the folder of keys.
@@ -44,6 +46,32 @@ pub(crate) fn scrub_with(keys: Option<&Path>) -> Result<Arc<dyn Scrub>, StoreErr
         Some(keys) => DetectScrub::with_key(open_or_make_secret(&keys.join(DIGEST_KEY))?),
         None => DetectScrub::new(),
     }))
+}
+
+/// Why what is open in a session could not be settled.
+#[derive(Debug, thiserror::Error)]
+#[error("what is open in the session stays without an outcome for now: {0}")]
+pub struct SettleError(String);
+
+/// Records as unknown what is open in a session that has ended and in those below it, for a host that
+/// tells of an end that is no event. Gives the number of outcomes recorded.
+///
+/// # Errors
+/// [`SettleError`] when the ledger cannot be used.
+pub fn settle_tree(places: &Places, loaded: &Loaded, root: &str) -> Result<u64, SettleError> {
+    let failed = |error: &dyn std::fmt::Display| SettleError(error.to_string());
+    let store = loaded.settings.audit_store.as_deref();
+    let Some(folder) = places.ledger(store).map_err(|error| failed(&error))? else { return Ok(0) };
+    // A session that was never recorded needs no ledger.
+    if !folder.is_dir() {
+        return Ok(0);
+    }
+    let keys = places.keys().map_err(|error| failed(&error))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let options = ledger_options(Arc::clone(&clock), Committer::Caller, Some(&keys));
+    let file = FileLedger::open(&folder, options).map_err(|error| failed(&error))?;
+    let settled = OpenCalls::new(&folder).settle_tree(&file, clock.now(), root);
+    settled.map_err(|error| failed(&error))
 }
 
 /// A ledger that settles the calls of sessions that end.

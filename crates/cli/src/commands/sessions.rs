@@ -30,14 +30,21 @@ pub(crate) fn state_of(desk: &Desk) -> Result<DiskState, Failure> {
 
 /// The sessions that can be read; the others are told of.
 pub(crate) fn readable(state: &DiskState) -> Result<Vec<SessionShown>, Failure> {
-    let mut all = Vec::new();
+    let (mut all, mut unread) = (Vec::new(), None);
     for session in state.sessions().map_err(|fault| failed(&fault))? {
         match session {
             Ok(session) => all.push(session),
-            Err(fault) => eprintln!("warning: {}", shown(&fault.to_string(), usize::MAX)),
+            Err(fault) => {
+                eprintln!("warning: {}", shown(&fault.to_string(), usize::MAX));
+                unread = Some(fault);
+            }
         }
     }
-    Ok(all)
+    match unread.filter(|_| all.is_empty()) {
+        // What cannot be read is not the same as nothing.
+        Some(fault) => Err(failed(&fault)),
+        None => Ok(all),
+    }
 }
 
 fn list(desk: &Desk, state: &DiskState, format: Format) -> Result<Exit, Failure> {

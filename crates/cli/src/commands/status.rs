@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tollgate::gate::text::shown;
+use tollgate::ledger::LEDGER_KEY;
 use tollgate::places::why_ignored;
 use tollgate::policy::{HookInfo, LayerKind, LayerState, LayerStatus, Loaded};
+use tollgate::store::kept::look;
 use tollgate::{PlacesLoadError, Switches};
 
 /// What is in force, or why nothing is.
@@ -23,20 +25,32 @@ struct Found {
     switches: Result<Switches, String>,
     state: PathBuf,
     ledger: Option<PathBuf>,
+    /// Why the ledger cannot go on.
+    ledger_error: Option<String>,
 }
 
 pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit, Failure> {
     let desk = Desk::new(globals)?;
     let state = desk.places.state().map_err(|error| misplaced(&error))?;
     let switches = Switches::read(&state).map_err(|error| error.to_string());
-    let mut found =
-        Found { policy: None, problems: None, layers: Vec::new(), switches, state, ledger: None };
+    let mut found = Found {
+        policy: None,
+        problems: None,
+        layers: Vec::new(),
+        switches,
+        state,
+        ledger: None,
+        ledger_error: None,
+    };
     match desk.places.load(desk.now()) {
         Ok(loaded) => {
             let store = loaded.settings.audit_store.as_deref();
             found.ledger = desk.places.ledger(store).map_err(|error| misplaced(&error))?;
             found.layers.clone_from(&loaded.layers);
             found.policy = Some(loaded);
+            let key = desk.places.keys().map_err(|error| misplaced(&error))?.join(LEDGER_KEY);
+            let looked = found.ledger.as_ref().map_or(Ok(()), |folder| look(&key, folder));
+            found.ledger_error = looked.err().map(|error| error.to_string());
         }
         Err(PlacesLoadError::Policy(failure)) => {
             found.layers.clone_from(&failure.layers);
@@ -83,6 +97,9 @@ fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {
         (None, None) => "unknown without a policy".to_owned(),
     };
     let _ = writeln!(out, "\nstate    {}\nledger   {ledger}", found.state.display());
+    if let Some(error) = &found.ledger_error {
+        let _ = writeln!(out, "\nTHE LEDGER CANNOT GO ON, so calls are refused: {error}");
+    }
     Ok(out)
 }
 
@@ -92,8 +109,9 @@ fn layer_lines(out: &mut String, desk: &Desk, found: &Found) -> Result<(), Failu
     if known(LayerKind::Managed).next().is_none() {
         let _ = writeln!(out, "  managed  {}: none", desk.places.managed_policy().display());
     }
-    known(LayerKind::Managed).for_each(|layer| layer_line(out, layer));
-    known(LayerKind::User).for_each(|layer| layer_line(out, layer));
+    let any = found.policy.is_some();
+    known(LayerKind::Managed).for_each(|layer| layer_line(out, layer, any));
+    known(LayerKind::User).for_each(|layer| layer_line(out, layer, any));
     let users = desk.places.user_policies().map_err(|error| misplaced(&error))?;
     for path in users.iter().filter(|path| !known(LayerKind::User).any(|l| l.path == **path)) {
         let _ = writeln!(out, "  user     {}: none", path.display());
@@ -101,14 +119,16 @@ fn layer_lines(out: &mut String, desk: &Desk, found: &Found) -> Result<(), Failu
     if known(LayerKind::Project).next().is_none() {
         let _ = writeln!(out, "  project  {}: none", desk.places.project_root().display());
     }
-    known(LayerKind::Project).for_each(|layer| layer_line(out, layer));
+    known(LayerKind::Project).for_each(|layer| layer_line(out, layer, any));
     Ok(())
 }
 
-fn layer_line(out: &mut String, layer: &LayerStatus) {
+/// `any`: there is a policy in force, which a layer can be part of.
+fn layer_line(out: &mut String, layer: &LayerStatus, any: bool) {
     let (kind, path) = (layer.kind.to_string(), layer.path.display());
     if layer.state == LayerState::InForce {
-        let _ = writeln!(out, "  {kind:8} {path}\n           in force, {}", layer.digest);
+        let word = if any { "in force" } else { "not in force, for not every layer loads" };
+        let _ = writeln!(out, "  {kind:8} {path}\n           {word}, {}", layer.digest);
     } else {
         let why = why_ignored(layer.state);
         let _ = writeln!(out, "  {kind:8} {path}\n           IGNORED: {why}");
@@ -171,6 +191,7 @@ fn as_json(desk: &Desk, found: &Found) -> Value {
         "switches_error": found.switches.as_ref().err(),
         "state": found.state,
         "ledger": found.ledger,
+        "ledger_error": found.ledger_error,
         "problems": found.problems,
     })
 }

@@ -106,7 +106,7 @@ fn heard_answer(
     answering.heard(host, &heard);
     let mut memory = Memory::of(globals, host.facts().name, &heard.who)?;
     if let EventUse::Remembered(_) = heard.event.used {
-        return remembered(host, &heard, &mut memory);
+        return remembered(globals, host, &heard, &mut memory);
     }
     let policy = Policy::load(globals, Some((&mut memory, &heard)))?;
     answering.opened(policy.openness());
@@ -124,13 +124,18 @@ fn message() -> Result<Vec<u8>, Trouble> {
 
 /// An event that is answered from what was decided before.
 fn remembered(
+    globals: &Globals,
     host: &'static dyn Host,
     heard: &Heard,
     memory: &mut Memory,
 ) -> Result<Answer, Trouble> {
     let call = heard.payload.as_ref().and_then(Payload::tool_call);
     let Some(call) = call else {
+        let policy = Policy::load(globals, Some((&mut *memory, heard)));
         memory.forget();
+        let Policy { places, loaded, .. } = policy?;
+        let settled = tollgate::ledger::settle_tree(&places, &loaded, &heard.who.session);
+        settled.map_err(|error| Trouble::new("ledger_unavailable", error))?;
         return Ok(host.answer(heard, &Wanted::Nothing));
     };
     let may_skip = memory.may_skip_prompt(call)?;

@@ -302,3 +302,28 @@ fn nothing_is_pruned_that_is_not_older_and_a_ledger_that_is_not_ours_is_left_alo
     audit(&rig, &["erase", "--user", "alice", "--yes", "--ledger", copy]).expect(2);
     audit(&rig, &["prune", "--before", "2099-01-01", "--yes", "--ledger", copy]).expect(2);
 }
+
+#[test]
+fn a_ledger_of_another_user_verifies_with_the_public_key_and_is_left_as_it_is() {
+    let rig = rig(8);
+    let key = rig.run(&["keys", "show", "--json"]).expect(0).json();
+    let (ledger, copy) = (rig.path("state/ledger"), rig.path("copy"));
+    fs::create_dir(&copy).unwrap();
+    for name in ["checkpoints.jsonl", "head", "00000000000000000001.jsonl"] {
+        fs::copy(ledger.join(name), copy.join(name)).unwrap();
+    }
+    // Only root can give a folder away.
+    let _ = std::os::unix::fs::chown(&copy, Some(65_534), None);
+    let verify = ["audit", "verify", "--ledger", copy.to_str().unwrap(), "--key"];
+    let verify = [&verify[..], &[key["key"].as_str().unwrap()]].concat();
+    rig.run(&verify).expect(0);
+    assert_eq!(fs::read_dir(&copy).unwrap().count(), 3, "nothing was made beside them");
+    for name in ["head", "00000000000000000001.jsonl"] {
+        fs::remove_file(copy.join(name)).unwrap();
+    }
+    let cut = rig.run(&verify).expect(1).out;
+    assert!(cut.contains("cut "), "{cut}");
+    fs::remove_file(copy.join("checkpoints.jsonl")).unwrap();
+    let none = rig.run(&verify).expect(2).err;
+    assert!(none.contains("there is no ledger"), "{none}");
+}

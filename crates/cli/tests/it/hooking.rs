@@ -369,3 +369,52 @@ fn a_sub_agent_is_a_child_of_its_session() {
     assert_eq!((&decision["session"], &decision["agent"]), (&"s/a7".into(), &"Explore".into()));
     assert_eq!((&decision["parent"], &decision["root"]), (&"s".into(), &"s".into()));
 }
+
+#[test]
+fn a_ledger_that_was_taken_away_refuses_calls_and_status_and_verification_say_so() {
+    let rig = rig();
+    hook(&rig, "claude-code", &before(&rig, "claude-code", "ls")).expect(0);
+    fs::remove_dir_all(rig.path("state/ledger")).unwrap();
+    for _ in 0..2 {
+        let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "ls"));
+        refuses(&ran);
+        assert!(ran.err.contains("does not lead on"), "{}", ran.err);
+    }
+    let status = rig.run(&["status"]).expect(0).out;
+    assert!(status.contains("THE LEDGER CANNOT GO ON"), "{status}");
+    let status = rig.run(&["status", "--format", "json"]).expect(0).json();
+    assert!(status["ledger_error"].as_str().unwrap().contains("bring it back"), "{status}");
+    let verified = rig.run(&["audit", "verify"]).expect(1).out;
+    assert!(verified.contains("cut "), "{verified}");
+}
+
+#[test]
+fn a_ledger_whose_key_is_gone_refuses_calls_and_gets_no_other_key() {
+    let rig = rig();
+    hook(&rig, "claude-code", &before(&rig, "claude-code", "ls")).expect(0);
+    fs::remove_file(rig.path("state/keys/ledger.key")).unwrap();
+    let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "ls"));
+    refuses(&ran);
+    assert!(ran.err.contains("it is gone, and has signed this ledger"), "{}", ran.err);
+    assert!(!rig.path("state/keys/ledger.key").exists());
+}
+
+#[test]
+fn a_call_that_was_interrupted_is_unknown_when_its_session_ends() {
+    let rig = rig();
+    hook(&rig, "claude-code", &before(&rig, "claude-code", "ls")).expect(0);
+    let mut below = before(&rig, "claude-code", "ls -l");
+    (below["agent_id"], below["tool_use_id"]) = (json!("kid"), json!("c2"));
+    hook(&rig, "claude-code", &below).expect(0);
+    let mut other = before(&rig, "claude-code", "ls -a");
+    other["session_id"] = json!("another");
+    hook(&rig, "claude-code", &other).expect(0);
+    let end = json!({
+        "session_id": "s", "transcript_path": "/t", "cwd": rig.path("project"),
+        "hook_event_name": "SessionEnd", "reason": "other"});
+    hook(&rig, "claude-code", &end).expect(0);
+    let outcomes = rig.records("outcome");
+    let sessions: Vec<&str> = outcomes.iter().filter_map(|o| o["session"].as_str()).collect();
+    assert_eq!(sessions, ["s", "s/kid"], "{outcomes:#?}");
+    assert!(outcomes.iter().all(|outcome| outcome["executed"].is_null()), "{outcomes:#?}");
+}

@@ -158,16 +158,27 @@ impl<'a> Told<'a> {
         }
     }
 
+    fn is_not_executed(&self) -> bool {
+        self.get("executed").and_then(Json::as_bool) == Some(false)
+    }
+
+    /// What the decision of a call said that did not take place, as its outcome has it: by its code.
+    fn of_unexecuted(&self) -> Disposition {
+        match self.word("code") {
+            "" => Disposition::Answered,
+            // Nobody refused it: it could not be made, or the host did not make it.
+            "unknown_tool" | "invalid_arguments" | "tool_error" => Disposition::Allowed,
+            code => refused_by(code),
+        }
+    }
+
     pub(crate) fn disposition(&self) -> Disposition {
         match self.word("verdict") {
-            "deny" | "abort" => match self.word("code") {
-                "hook_error" | "hook_timeout" | "ledger_unavailable" => Disposition::Failed,
-                "approval_denied" => Disposition::Rejected,
-                "approval_required" | "approval_expired" => Disposition::Unauthorized,
-                _ => Disposition::Blocked,
-            },
+            "deny" | "abort" => refused_by(self.word("code")),
             "ask" => Disposition::Asked,
             "respond" => Disposition::Answered,
+            // The after-chain has let the answer of a call through that did not take place.
+            _ if self.word("kind") == "outcome" && self.is_not_executed() => self.of_unexecuted(),
             _ if !matches!(self.word("would"), "" | "allow") => Disposition::Logged,
             _ if self.get("approval").is_some() => Disposition::Approved,
             _ if self.get("rewritten_by").is_some() => Disposition::Corrected,
@@ -220,5 +231,17 @@ impl<'a> Told<'a> {
             }
         }
         message
+    }
+}
+
+/// What became of an event that was refused with this code.
+fn refused_by(code: &str) -> Disposition {
+    match code {
+        "hook_error" | "hook_timeout" | "ledger_unavailable" => Disposition::Failed,
+        "approval_denied" => Disposition::Rejected,
+        "approval_required" | "approval_expired" | "approval_cancelled" => {
+            Disposition::Unauthorized
+        }
+        _ => Disposition::Blocked,
     }
 }

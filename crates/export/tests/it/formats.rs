@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use tollgate_export::{Format, Told};
-use tollgate_gate::{Json, RecordKind};
+use tollgate_gate::{Code, Json, RecordKind, Verdict};
 
 fn written(rig: &Rig, format: Format) -> Vec<String> {
     let severities = severities();
@@ -36,6 +36,34 @@ fn every_kind_of_record_is_written_as_the_golden_files_say() {
         [(Format::Ocsf, "ocsf.jsonl"), (Format::Cef, "cef.txt"), (Format::Ecs, "ecs.jsonl")]
     {
         check_golden(name, &written(&rig, format));
+    }
+}
+
+#[test]
+fn the_outcome_of_a_refused_call_carries_what_its_decision_said() {
+    let outcome = |code: Option<Code>, executed: Option<bool>| {
+        let mut record = record(RecordKind::Outcome, 1);
+        record.verdict = Some(Verdict::Allow);
+        (record.code, record.executed) = (code, executed);
+        record
+    };
+    let no = Some(false);
+    let expected = [
+        (outcome(Some(Code::HookDenied), no), 2),
+        (outcome(Some(Code::LimitExceeded), no), 2),
+        (outcome(Some(Code::ApprovalDenied), no), 25),
+        (outcome(Some(Code::ApprovalRequired), no), 26),
+        (outcome(Some(Code::HookTimeout), no), 27),
+        (outcome(None, no), 99),
+        (outcome(Some(Code::ToolError), Some(true)), 1),
+        (outcome(None, None), 1),
+    ];
+    let rig = Rig::new();
+    rig.append(expected.iter().map(|(record, _)| record.clone()));
+    for (line, (record, id)) in written(&rig, Format::Ocsf).iter().zip(&expected) {
+        let event = Json::read(line.as_bytes()).unwrap();
+        let said = event.get("disposition_id").and_then(Json::as_u64);
+        assert_eq!(said, Some(*id), "{:?}", record.code);
     }
 }
 

@@ -190,7 +190,7 @@ fn the_digest_of_a_call_leaves_out_the_id_that_the_host_gave_it() {
         let rig = Rig::with([asks], |builder| builder.approver(shared));
         for id in ["one", "two"] {
             let payload = format!(r#"{{"call_id":"{id}",{payload}}}"#);
-            block_on(rig.gate.decide(crate::rig::event(kind, &payload)));
+            let _ = block_on(rig.gate.decide(crate::rig::event(kind, &payload)));
         }
         let asked = approver.asked.lock().unwrap();
         assert_eq!(asked.len(), 2, "{kind}");

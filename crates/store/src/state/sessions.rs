@@ -8,7 +8,7 @@ use super::body::{Body, Ended, HostProcess};
 use super::file::{self, FileFault, Write};
 use crate::disk::OpenHow;
 use crate::error::StoreError;
-use crate::folder::{check, make, open_file, wait_for};
+use crate::folder::{FileHeld, check, make, open_file, open_to_read, wait_for};
 use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
 use crate::state::{SessionFault, SessionShown};
 use sha2::{Digest as _, Sha256};
@@ -183,10 +183,7 @@ impl Sessions {
     pub(super) fn list(&self) -> Result<Vec<Result<SessionShown, SessionFault>>, SessionFault> {
         let mut all = Vec::new();
         for path in self.files()? {
-            match self.change(&path, OpenHow::Existing, |body| {
-                let body = body.as_ref().map(SessionShown::from);
-                Ok((body, Write::Not))
-            }) {
+            match self.view(&path).map(|body| body.as_ref().map(SessionShown::from)) {
                 Ok(shown) => all.extend(shown.map(Ok)),
                 Err(SessionFault::Gone) => {}
                 Err(fault) => all.push(Err(fault)),
@@ -286,24 +283,7 @@ impl Sessions {
         how: OpenHow,
         step: impl FnOnce(&mut Option<Body>) -> Result<(T, Write), SessionFault>,
     ) -> Result<T, SessionFault> {
-        self.check_folder()?;
-        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
-        let (file, _held) = loop {
-            let file = match open_file(path, how) {
-                Ok(file) => Arc::new(file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(SessionFault::Gone);
-                }
-                Err(error) => return Err(SessionFault::io("open", path, error)),
-            };
-            let held = wait_for(&file, until)?;
-            // One that was swept while it was waited for is another file than the one of this name.
-            match crate::disk::DiskFile::len(&*file) {
-                Ok(_) => break (file, held),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(SessionFault::io("look at", path, error)),
-            }
-        };
+        let (file, _held) = self.hold(path, &|| open_file(path, how))?;
         let at = |fault| SessionFault::of_file(path, fault);
         let found = file::read(&*file).map_err(at)?;
         let unreadable = |cause| SessionFault::Unreadable { file: path.to_owned(), cause };
@@ -317,6 +297,40 @@ impl Sessions {
             }
         }
         Ok(done)
+    }
+
+    /// What a file holds; it need not be writable.
+    fn view(&self, path: &Path) -> Result<Option<Body>, SessionFault> {
+        let (file, _held) = self.hold(path, &|| open_to_read(path))?;
+        let found = file::read(&*file).map_err(|fault| SessionFault::of_file(path, fault))?;
+        let unreadable = |cause| SessionFault::Unreadable { file: path.to_owned(), cause };
+        found.state.as_deref().map(Body::read).transpose().map_err(unreadable)
+    }
+
+    /// Opens a file and waits for its lock.
+    fn hold(
+        &self,
+        path: &Path,
+        open: &dyn Fn() -> io::Result<File>,
+    ) -> Result<(Arc<File>, FileHeld), SessionFault> {
+        self.check_folder()?;
+        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        loop {
+            let file = match open() {
+                Ok(file) => Arc::new(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(SessionFault::Gone);
+                }
+                Err(error) => return Err(SessionFault::io("open", path, error)),
+            };
+            let held = wait_for(&file, until)?;
+            // One that was swept while it was waited for is another file than the one of this name.
+            match crate::disk::DiskFile::len(&*file) {
+                Ok(_) => return Ok((file, held)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(SessionFault::io("look at", path, error)),
+            }
+        }
     }
 
     /// Makes the names of files durable.

@@ -36,7 +36,7 @@ fn open(disk: &SimulatedDisk) -> Result<Writer, StoreError> {
 fn signer() -> Signer {
     let key = Box::new(CheckpointKey::from_seed(&[1; 32]));
     let key = Key::Read { key, file: None };
-    Signer { key, every_records: 4, every_ms: 1_000_000 }
+    Signer { key, folder: "ledger".into(), every_records: 4, every_ms: 1_000_000 }
 }
 
 /// Appends batches until the disk stops, with two writers taking turns as two processes would. Gives

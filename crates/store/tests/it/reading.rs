@@ -8,7 +8,8 @@ use tollgate_gate::{
 };
 use tollgate_store::index::{INDEX_NAME, remove};
 use tollgate_store::{
-    Book, Counts, DatabaseError, FileLedger, Filter, Index, IndexError, Trust, erase, prune, verify,
+    Book, CheckpointKey, Counts, DatabaseError, FileLedger, Filter, Index, IndexError, Trust,
+    erase, prune, verify,
 };
 
 /// Writes decisions of several people in several sessions.
@@ -176,6 +177,7 @@ fn overwriting_a_record_without_the_key_is_found() {
     let is_bob = |record: &Json| record.get("user").and_then(Json::as_str) == Some("bob");
     // Somebody without the key erases with one of their own, and hides that there was an erasure.
     let own = rig.key().with_file_name("own.key");
+    CheckpointKey::open_or_make(&own).unwrap();
     erase(&rig.folder(), &own, &is_bob, Timestamp::from_millis(1)).unwrap().unwrap();
     let found = verify(&rig.folder(), &rig.trust()).unwrap();
     assert!(found.findings.iter().any(|found| found.to_string().contains("not trusted")));

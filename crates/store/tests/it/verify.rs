@@ -261,6 +261,8 @@ fn whoever_has_the_key_is_found_by_a_checkpoint_that_was_kept_elsewhere() {
         .map(|entry| entry.unwrap().line.json.get("id").unwrap().as_str().unwrap().to_owned())
         .collect();
     fs::remove_dir_all(signed.rig.folder()).unwrap();
+    // Whoever has the key can also remove what lies beside it.
+    fs::remove_file(last_checkpoint_file(&signed.key_file())).unwrap();
     let ledger = signed.ledger(Committer::Caller).unwrap();
     for id in &read {
         append(&ledger, &id.replace("record 5", "record 6")).unwrap();
@@ -410,4 +412,165 @@ fn what_was_taken_away_without_a_signed_tombstone_is_found() {
         found.iter().any(|f| matches!(f, Finding::UnknownKey { by: Source::Tombstone, .. })),
         "{found:?}"
     );
+}
+
+/// Copies the files of a folder into another.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn a_book_that_was_set_back_or_taken_away_is_not_signed_again() {
+    let signed = Signed::new();
+    let (folder, aside) = (signed.rig.folder(), signed.rig.folder().with_file_name("aside"));
+    copy(&folder, &aside);
+    signed.append(40);
+    let last = signed.last();
+    let is_set_back = || {
+        let opened = signed.ledger(Committer::Caller);
+        let text = opened.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        matches!(opened, Err(StoreError::SetBack { .. })) && text.contains("bring it back")
+    };
+    let look = || tollgate_store::kept::look(&signed.key_file(), &folder);
+    look().unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    assert!(is_set_back(), "taken away");
+    assert!(matches!(look(), Err(StoreError::SetBack { records: 0, .. })));
+    copy(&aside, &folder);
+    assert!(is_set_back(), "set back");
+    assert!(look().is_err());
+    assert_eq!(signed.last(), last, "what is known of it stays");
+    let found = signed.verify_with_kept(last).findings;
+    assert!(matches!(&found[..], [Finding::Short { records: 40, .. }]), "{found:?}");
+    // Taken away on purpose, with what is known of it: a new one begins.
+    fs::remove_dir_all(&folder).unwrap();
+    fs::remove_file(last_checkpoint_file(&signed.key_file())).unwrap();
+    signed.append(9);
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn a_book_whose_signed_part_was_made_anew_is_not_signed_again() {
+    let signed = Signed::new();
+    signed.rewrite(|lines| {
+        lines[5] = lines[5].replace("switch", "trust!");
+        chain_anew(lines);
+    });
+    signed.drop_checkpoints(1);
+    // The next checkpoint is due at once.
+    let opened = signed.ledger(Committer::Caller);
+    assert!(matches!(opened, Err(StoreError::SetBack { .. })));
+    assert_eq!(signed.checkpoints().len(), 1);
+}
+
+#[test]
+fn ledgers_that_share_a_key_are_each_known_by_their_folder() {
+    let signed = Signed::new();
+    let last = signed.last();
+    let other = signed.rig.folder().with_file_name("other");
+    let signing = Signing { every_records: 8, ..Signing::new(signed.key_file()) };
+    let options =
+        LedgerOptions { committer: Committer::Caller, signing: Some(signing), ..options() };
+    let ledger = FileLedger::open(&other, options.clone()).unwrap();
+    append(&ledger, "one").unwrap();
+    drop(ledger);
+    let kept = |folder| {
+        tollgate_store::kept::kept_checkpoint(&signed.key_file(), folder, None).unwrap().unwrap()
+    };
+    assert_eq!((kept(&signed.rig.folder()), kept(&other).size), (last, 1));
+    fs::remove_dir_all(&other).unwrap();
+    assert!(matches!(FileLedger::open(&other, options), Err(StoreError::SetBack { .. })));
+    signed.append(20);
+}
+
+#[test]
+fn a_key_that_is_gone_is_not_replaced_by_a_new_one() {
+    let signed = Signed::new();
+    let key = fs::read(signed.key_file()).unwrap();
+    for committer in [Committer::Caller, Committer::Thread] {
+        fs::remove_file(signed.key_file()).unwrap();
+        let opened = signed.ledger(committer);
+        assert!(matches!(opened, Err(StoreError::Key { .. })), "{:?}", opened.err());
+        assert!(!signed.key_file().exists());
+        fs::write(signed.key_file(), &key).unwrap();
+        fs::set_permissions(signed.key_file(), std::os::unix::fs::PermissionsExt::from_mode(0o400))
+            .unwrap();
+        // A key that can be read and not written is enough to sign with.
+        signed.append(20);
+    }
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn one_place_that_was_changed_is_named_once() {
+    type Change = fn(&mut Vec<String>);
+    let changes: [(&str, Change); 4] = [
+        ("deletion", |lines| drop(lines.remove(5))),
+        ("insertion", |lines| lines.insert(5, lines[4].clone())),
+        ("a part", |lines| drop(lines.drain(3..8))),
+        ("no line", |lines| lines[5] = "nothing".into()),
+    ];
+    for (name, change) in changes {
+        let signed = Signed::new();
+        signed.append(60);
+        let file = Book::open(&signed.rig.folder()).unwrap().files().next().unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        change(&mut lines);
+        fs::write(&file, lines.join("\n") + "\n").unwrap();
+        let done = signed.verify();
+        assert!((1..=3).contains(&done.findings.len()), "{name}: {:#?}", done.findings);
+        assert_eq!(done.left_out, 0);
+    }
+}
+
+#[test]
+fn what_stands_behind_a_gap_of_the_open_segment_is_found() {
+    let signed = Signed::new();
+    let file = signed.rig.last_file();
+    let mut text = fs::read(&file).unwrap();
+    let data = text.windows(2).position(|pair| pair == b"\n\n").unwrap() + 1;
+    text[data + 5..data + 15].copy_from_slice(b"{\"seq\":41}");
+    fs::write(&file, text).unwrap();
+    let found = signed.verify().findings;
+    assert!(matches!(&found[..], [Finding::NoLine { .. }]), "{found:?}");
+}
+
+#[test]
+fn a_book_without_segments_is_cut_where_something_knows_of_its_records() {
+    let signed = Signed::new();
+    let (folder, last) = (signed.rig.folder(), signed.last());
+    for file in Book::open(&folder).unwrap().files().collect::<Vec<_>>() {
+        fs::remove_file(file).unwrap();
+    }
+    let found = signed.verify().findings;
+    assert!(found.iter().any(|f| matches!(f, Finding::Short { records: 0, .. })), "{found:?}");
+    fs::remove_dir_all(&folder).unwrap();
+    let found = signed.verify_with_kept(last.clone()).findings;
+    assert_eq!(found, [Finding::Short { records: 0, known: last.size, by: Source::Kept(1) }]);
+    assert!(verify(&folder, &signed.trust()).is_err());
+}
+
+#[test]
+fn what_is_left_after_pruning_is_still_proved() {
+    let signed = Signed::new();
+    let now = Timestamp::from_millis(2);
+    let pruned = prune(&signed.rig.folder(), &signed.key_file(), now, now).unwrap().unwrap().size;
+    signed.append(20);
+    let (book, new) = (Book::open(&signed.rig.folder()).unwrap(), signed.last());
+    let line = book.entries().next().unwrap().unwrap();
+    let proof = InclusionProof::make(&book, line.line.seq, new.size).unwrap();
+    assert_eq!(line.line.seq, pruned + 1);
+    proof.check(&line.text, &new).unwrap();
+    for old in signed.checkpoints().iter().filter(|old| old.size >= pruned) {
+        ConsistencyProof::make(&book, old.size, new.size).unwrap().check(old, &new).unwrap();
+    }
+    let gone = InclusionProof::make(&book, pruned, new.size);
+    assert!(matches!(gone, Err(ProofError::Pruned { .. })));
 }

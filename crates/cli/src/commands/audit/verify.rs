@@ -5,7 +5,7 @@ use super::Place;
 use crate::args::{AnchorArguments, VerifyArguments};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
-use crate::past::{open, read, unread, unreadable};
+use crate::past::{is_there, no_ledger, open, read, unread, unreadable};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -16,11 +16,12 @@ use std::path::Path;
 use std::sync::Arc;
 use tollgate::ledger::{LEDGER_KEY, ledger_options};
 use tollgate::store::checkpoint::{CHECKPOINTS_NAME, last_checkpoint};
-use tollgate::store::key::{last_checkpoint_file, read_handovers, trusted_keys};
+use tollgate::store::kept::kept_checkpoint;
+use tollgate::store::key::{read_handovers, trusted_keys};
 use tollgate::store::limits::{CHECKPOINT_MS, CHECKPOINT_RECORDS};
 use tollgate::store::{
-    Cadence, Checkpoint, CheckpointKey, Committer, FileLedger, PublicKey, Trust, Verification,
-    verify,
+    Book, Cadence, Checkpoint, CheckpointKey, Committer, FileLedger, PublicKey, StoreError, Trust,
+    Verification, verify,
 };
 
 /// Largest file of kept checkpoints or keys, in bytes.
@@ -29,7 +30,7 @@ const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 const PRIORITY: u8 = 13 * 8 + 5;
 
 pub(super) fn run(place: &Place, arguments: &VerifyArguments) -> Result<Exit, Failure> {
-    open(&place.folder)?;
+    let is_there = is_there(&place.folder)?;
     let mut keys = Vec::new();
     for key in &arguments.key {
         keys.extend(keys_of(key)?);
@@ -42,13 +43,13 @@ pub(super) fn run(place: &Place, arguments: &VerifyArguments) -> Result<Exit, Fa
         kept.extend(kept_in(file)?);
     }
     if place.is_own {
-        // What stands beside the key may be about another ledger that it signs.
-        let beside = last_checkpoint_file(&place.keys()?.join(LEDGER_KEY));
-        let book = last_checkpoint(&place.folder).map_err(Failure::internal)?;
-        let is_same = |kept: &Checkpoint| book.as_ref().is_none_or(|b| b.origin == kept.origin);
-        if beside.exists() {
-            kept.extend(kept_in(&beside)?.into_iter().filter(is_same));
-        }
+        let book = last_checkpoint(&place.folder).map_err(|error| untold(&error))?;
+        let (key, origin) = (place.keys()?.join(LEDGER_KEY), book.map(|book| book.origin));
+        let beside = kept_checkpoint(&key, &place.folder, origin.as_deref());
+        kept.extend(beside.map_err(|error| untold(&error))?);
+    }
+    if kept.is_empty() && !(is_there && holds_anything(&place.folder)) {
+        return Err(no_ledger(&place.folder));
     }
     let is_signed = place.folder.join(CHECKPOINTS_NAME).exists();
     if keys.is_empty() && is_signed {
@@ -67,6 +68,22 @@ pub(super) fn run(place: &Place, arguments: &VerifyArguments) -> Result<Exit, Fa
         say(&as_text(&found, place, &trust))?;
     }
     Ok(if found.findings.is_empty() { Exit::Done } else { Exit::No })
+}
+
+/// Whether there is anything in a folder that a ledger leaves: a file that is gone is a finding.
+fn holds_anything(folder: &Path) -> bool {
+    folder.join(CHECKPOINTS_NAME).exists()
+        || Book::open_of_anybody(folder)
+            .is_ok_and(|book| book.files().next().is_some() || book.tombstone().is_some())
+}
+
+/// What verification rests on cannot be read.
+fn untold(error: &StoreError) -> Failure {
+    Failure::usage(
+        error,
+        "run it as the user whose ledger it is, or name the public key with --key and what was kept \
+         elsewhere with --checkpoint",
+    )
 }
 
 fn as_json(found: &Verification) -> serde_json::Value {
@@ -149,8 +166,8 @@ pub(crate) fn own_keys(keys: &Path) -> Result<Vec<PublicKey>, Failure> {
     if !file.exists() {
         return Ok(Vec::new());
     }
-    let now = CheckpointKey::open(&file).map_err(Failure::internal)?.public();
-    let handovers = read_handovers(&file).map_err(Failure::internal)?;
+    let now = CheckpointKey::open(&file).map_err(|error| untold(&error))?.public();
+    let handovers = read_handovers(&file).map_err(|error| untold(&error))?;
     let mut own = vec![now];
     // From the newest backwards: each one must lead to the key that signs now.
     for handover in handovers.iter().rev() {
