@@ -2,8 +2,8 @@
 //!
 //! Shell scripts and make files rot unseen; this is compiled, linted and tested like the rest.
 //! It runs cargo and reads files. It never touches the network by itself, installs nothing and
-//! writes only where a subcommand says so (`gen`, `bench --save` and `fuzz`). The exception is `e2e`, which
-//! brings the agents it runs by npm.
+//! writes only where a subcommand says so (`gen`, `bench --save` and `fuzz`). The exceptions are `e2e`,
+//! `conformance` and `bench-mcp`, which bring what they run by npm and pip.
 
 #![expect(clippy::print_stdout, reason = "standard output is the answer of a program")]
 #![expect(clippy::print_stderr, reason = "standard error is for the person who started it")]
@@ -11,7 +11,9 @@
 use std::process::ExitCode;
 
 mod bench;
+mod bench_mcp;
 mod check;
+mod conformance;
 mod e2e;
 mod fuzz;
 mod generate;

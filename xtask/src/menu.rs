@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::outcome::{Answer, Error};
-use crate::{bench, check, e2e, fuzz, generate, ner, soak, tidy};
+use crate::{bench, bench_mcp, check, conformance, e2e, fuzz, generate, ner, soak, tidy};
 
 /// One subcommand.
 pub(crate) struct Command {
@@ -31,6 +31,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     fuzz::COMMAND,
     soak::COMMAND,
     e2e::COMMAND,
+    conformance::COMMAND,
+    bench_mcp::COMMAND,
     ner::COMMAND,
 ];
 

@@ -9,11 +9,13 @@
 
 mod asking;
 mod calls;
+mod corpus;
 mod fuzz;
 mod lists;
 mod over_http;
 mod over_programs;
 mod passing;
 mod rig;
+mod served_inputs;
 mod texts;
 mod web;

@@ -1,0 +1,79 @@
+//! The relay between official clients and servers, and the public conformance suite through it.
+//!
+//! What a peer takes for right only that peer can show. The harness `e2e/mcp_relay.py` runs the official packages
+//! directly and through every hop and compares; this brings the packages (npm, pip, pinned) into
+//! `target/mcp`, builds the binary and starts the harness. It is no part of CI.
+
+use crate::menu::Command;
+use crate::outcome::{Answer, Error};
+use crate::workspace::{Workspace, cargo};
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+
+/// The row in the menu.
+pub(crate) const COMMAND: Command = Command {
+    name: "conformance",
+    arguments: "",
+    about: "Run official MCP clients, servers and the public suite through the relay",
+    details: "\
+Installs node, the TypeScript packages (npm) and the Python packages (pip) into target/mcp in the versions of
+xtask/src/conformance.rs; builds the binary; runs the clients and the conformance suite directly and through every
+hop, and prints how many steps and scenarios went the same way. Needs npm and python3, and the network for the
+install only. The answer is no if anything that works directly does not work through the relay.
+",
+    run,
+};
+
+/// What npm brings.
+const NPM: [&str; 4] = [
+    "node@24.21.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+];
+/// What pip brings.
+const PIP: [&str; 2] = ["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+
+fn run(arguments: &[String]) -> Result<Answer, Error> {
+    if let Some(argument) = arguments.first() {
+        return Err(Error::unexpected(argument));
+    }
+    let root = Workspace::load()?.root;
+    let place = root.join("target/mcp");
+    install(&place)?;
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--package", "tollgate-cli"]).current_dir(&root);
+    done(&mut build, "cargo build")?;
+    let status = Process::new("python3")
+        .arg(root.join("e2e/mcp_relay.py"))
+        .arg("--npm")
+        .arg(&place)
+        .arg("--python")
+        .arg(place.join("venv/bin/python"))
+        .arg("--tollgate")
+        .arg(root.join("target/debug/tollgate"))
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|source| Error::Start { program: "python3".into(), source })?;
+    Ok(if status.success() { Answer::Done } else { Answer::No })
+}
+
+fn install(place: &Path) -> Result<(), Error> {
+    if !place.join("venv/bin/python").is_file() {
+        done(
+            Process::new("python3").args(["-m", "venv"]).arg(place.join("venv")),
+            "python3 -m venv",
+        )?;
+    }
+    let pip = place.join("venv/bin/pip");
+    done(Process::new(pip).args(["install", "--quiet"]).args(PIP), "pip install")?;
+    let mut npm = Process::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(place).args(NPM);
+    done(&mut npm, "npm install")
+}
+
+fn done(command: &mut Process, name: &str) -> Result<(), Error> {
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.map_err(|source| Error::Start { program: name.into(), source })?;
+    if status.success() { Ok(()) } else { Err(Error::Usage(format!("`{name}` failed"))) }
+}
