@@ -20,6 +20,7 @@ use crate::soon::Soon;
 use crate::state::{Claim, SessionView};
 use crate::text;
 use crate::trace::{Cast, Fault};
+use crate::vault::Reveal;
 use crate::vote::{Joined, Refusal, Vote, VoteKind};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -46,6 +47,8 @@ pub(crate) struct Chain<'g> {
     /// Claims of dry hooks, with the place of their entry in `votes`.
     pub(crate) dry_claims: Vec<(usize, Claim)>,
     pub(crate) labels: Vec<Name>,
+    /// Data that go back into the call, behind everything.
+    pub(crate) reveals: Vec<Reveal>,
     /// How often the payload was rewritten.
     rewrites: u32,
     standing: Vec<(u32, Vote)>,
@@ -88,6 +91,7 @@ impl<'g> Chain<'g> {
             claims: Vec::new(),
             dry_claims: Vec::new(),
             labels: Vec::new(),
+            reveals: Vec::new(),
             rewrites: 0,
             standing: Vec::new(),
             rewrote_behind_a_judge: false,
@@ -281,6 +285,7 @@ impl<'g> Chain<'g> {
                     let claims = opinion.claims.into_iter().map(|claim| (place, of_hook(claim)));
                     self.claims.extend(claims);
                     self.labels.extend(opinion.labels);
+                    self.reveals.extend(opinion.reveals);
                 }
             }
             Err(fault) => {
@@ -349,6 +354,10 @@ impl<'g> Chain<'g> {
             return nonsense(format!(
                 "over {LABELS_MAX} labels, or one over {NAME_BYTES_MAX} bytes"
             ));
+        }
+        let reveals = !opinion.reveals.is_empty();
+        if reveals && (!hook.roles.include(Roles::REWRITE) || kind != EventKind::PreTool) {
+            return nonsense("data of the vault where no call is rewritten".to_owned());
         }
         let Some(part) = opinion.rewrite.take() else {
             return Ok((opinion, None));

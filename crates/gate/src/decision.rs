@@ -6,6 +6,7 @@ use crate::event::{EventId, Name, WIRE_VERSION};
 use crate::payload::{Payload, ToolResult};
 use crate::ruleset::Mode;
 use crate::trace::{self, Cast};
+use crate::vault::{Hidden, Reveal};
 use crate::vote::Verdict;
 use crate::wire;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -28,8 +29,10 @@ pub struct Decision {
     pub remedy: Option<Arc<str>>,
     /// The hook whose vote decides.
     pub hook: Option<Name>,
-    /// The payload as it will run or go on.
+    /// The payload as it was judged and is recorded. What runs is [`Decision::runs`].
     pub payload: Payload,
+    /// The payload as it runs, where data of the vault went back into it. Never printed.
+    pub revealed: Hidden<Option<Payload>>,
     /// What the model is given in place of the effect, for a refusal or an answer.
     pub result: Option<ToolResult>,
     /// The approval that let it pass, or that is open.
@@ -54,6 +57,28 @@ impl Decision {
         trace::rewritten_by(&self.votes)
     }
 
+    /// The payload as it will run or go on.
+    pub fn runs(&self) -> &Payload {
+        self.revealed.0.as_ref().unwrap_or(&self.payload)
+    }
+
+    /// Puts data of the vault in the place of their placeholders, if the effect takes place.
+    pub(crate) fn reveal(&mut self, reveals: &[Reveal]) {
+        let Some(part) = self.payload.part().filter(|_| self.goes_through() && !reveals.is_empty())
+        else {
+            return;
+        };
+        let mut part = (*part).clone();
+        // Each once: a datum that looks like another's placeholder stays what it is.
+        let mut applied = 0;
+        for reveal in reveals {
+            applied += usize::from(reveal.apply(&mut part));
+        }
+        if applied > 0 {
+            self.revealed = Hidden(self.payload.with_part(part).ok());
+        }
+    }
+
     /// Whether the effect takes place (or the lone event goes on).
     pub fn goes_through(&self) -> bool {
         self.verdict == Verdict::Allow
@@ -70,7 +95,7 @@ impl Serialize for Decision {
         out.serialize_field("code", &self.code)?;
         out.serialize_field("reason", &self.reason)?;
         out.serialize_field("hook", &self.hook)?;
-        out.serialize_field("payload", &wire::payload_json(&self.payload, self.result.as_ref()))?;
+        out.serialize_field("payload", &wire::payload_json(self.runs(), self.result.as_ref()))?;
         out.serialize_field("rewritten_by", &self.rewritten_by().collect::<Vec<_>>())?;
         out.serialize_field("approval", &self.approval)?;
         if self.skip_host_prompt {

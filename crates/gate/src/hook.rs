@@ -14,6 +14,7 @@ use crate::payload::Payload;
 use crate::soon::Soon;
 use crate::state::{Claim, SessionView};
 use crate::trace::Cast;
+use crate::vault::Reveal;
 use crate::vote::{Allowance, Answer, Question, Refusal, Vote, VoteKind};
 use std::fmt;
 use std::future::Future;
@@ -114,6 +115,8 @@ pub struct Opinion {
     pub labels: Vec<Name>,
     /// What was found, for the record.
     pub findings: Vec<Found>,
+    /// Data of the vault that go back into the call when it runs, and nowhere else.
+    pub reveals: Vec<Reveal>,
 }
 
 /// What a handler found of one rule, for the record: never the datum.
@@ -155,6 +158,7 @@ impl Opinion {
             && self.claims.is_empty()
             && self.labels.is_empty()
             && self.findings.is_empty()
+            && self.reveals.is_empty()
     }
 
     /// A vote and nothing else.

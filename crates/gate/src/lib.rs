@@ -64,6 +64,7 @@ pub mod soon;
 pub mod state;
 pub mod text;
 pub mod trace;
+pub mod vault;
 pub mod vote;
 
 mod chain;
@@ -105,5 +106,6 @@ pub use state::{
     Settlement, State, StateError,
 };
 pub use trace::{Cast, Fault};
+pub use vault::{Hidden, Kept, MemoryVault, Reveal, Vault, VaultError, VaultOwner};
 pub use vote::{Allowance, Answer, Joined, Lead, Question, Rank, Refusal, Verdict, Vote, VoteKind};
 pub use wire::EventError;

@@ -16,6 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_gate::{Json, Object, Timestamp};
 
 /// How the text of a key file starts; the seed follows as 64 hexadecimal digits.
@@ -108,7 +109,10 @@ pub(crate) fn make_with(
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
     check(folder)?;
     let text = text(&fresh_seed().map_err(io)?);
-    let fresh = beside(path, &format!(".{}.new", std::process::id()));
+    // Threads of one process make keys at the same time as well.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let fresh = beside(path, &format!(".{}-{count}.new", std::process::id()));
     let made = write_whole(&fresh, &text).and_then(|()| match fs::hard_link(&fresh, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => File::open(folder)?.sync_all(),

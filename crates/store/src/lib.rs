@@ -31,6 +31,7 @@ pub mod prune;
 pub mod query;
 pub mod secret;
 pub mod state;
+pub mod vault;
 pub mod verify;
 
 mod batch;
@@ -67,4 +68,5 @@ pub use prune::{PruneError, Tombstone, prune};
 pub use query::{Counts, Filter, HookCounts};
 pub use secret::open_or_make_secret;
 pub use state::{DiskState, HostProcess, LimitShown, SessionFault, SessionShown};
+pub use vault::FileVault;
 pub use verify::{Cadence, Finding, Source, Trust, Verification, verify};

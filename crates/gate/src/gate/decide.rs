@@ -16,6 +16,7 @@ use crate::ruleset::{DefaultVote, Durability, Mode, Ruleset};
 use crate::state::{
     Aborted, CallKey, Claim, Counters, Entry, Exceeded, SessionView, StateError, Trace,
 };
+use crate::vault::{Hidden, Reveal};
 use crate::vote::{Joined, Lead, Rank, Refusal, Verdict, Vote};
 use std::sync::Arc;
 
@@ -163,6 +164,7 @@ impl Gate {
             payload: std::mem::replace(&mut chain.current, event.payload.clone()),
             votes: std::mem::take(&mut chain.votes),
             labels: std::mem::take(&mut chain.labels),
+            reveals: std::mem::take(&mut chain.reveals),
             claimed: !chain.claims.is_empty() && finding.goes_through() && !dry,
             us: u32::try_from(us).unwrap_or(u32::MAX),
             at: chain.now,
@@ -241,6 +243,7 @@ impl Gate {
         let holds_approval = finding.approval.is_some() && finding.goes_through();
         let key = (decided.claimed || holds_approval).then(|| call_key(&event));
         let labels = std::mem::take(&mut decided.labels);
+        let reveals = std::mem::take(&mut decided.reveals);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
         let record = self.decision_record(&event, session, &decision, &labels);
@@ -259,6 +262,10 @@ impl Gate {
             decision = unrecorded(decision, &event);
         }
         self.after_decision(&event, &mut decision, labels, dry).await;
+        // Last of all: what is judged, asked about and recorded holds placeholders.
+        if !dry {
+            decision.reveal(&reveals);
+        }
         Gate::ruling(decision, ticket)
     }
 
@@ -311,6 +318,7 @@ impl Gate {
             remedy: None,
             hook: finding.hook.clone(),
             payload: if would.is_some() { event.payload.clone() } else { decided.payload },
+            revealed: Hidden(None),
             result: None,
             approval: finding.approval.clone(),
             skip_host_prompt: finding.skip_host_prompt,
@@ -361,7 +369,7 @@ impl Gate {
 
     fn ruling(decision: Decision, ticket: Ticket) -> Ruling {
         let passage = if decision.goes_through() {
-            Passage::Open(Permit::new(decision.payload.clone(), ticket))
+            Passage::Open(Permit::new(decision.runs().clone(), ticket))
         } else {
             let aborted = decision.verdict == Verdict::Abort;
             Passage::Closed(Closed { performed: closed_result(&decision), aborted, ticket })
@@ -444,6 +452,7 @@ pub(super) struct Decided {
     pub(super) payload: Payload,
     pub(super) votes: Vec<crate::trace::Cast>,
     pub(super) labels: Vec<Name>,
+    pub(super) reveals: Vec<Reveal>,
     pub(super) claimed: bool,
     pub(super) us: u32,
     pub(super) at: Timestamp,
@@ -458,6 +467,7 @@ impl Decided {
             payload: event.payload.clone(),
             votes: Vec::new(),
             labels: Vec::new(),
+            reveals: Vec::new(),
             claimed: false,
             us: 0,
             at,

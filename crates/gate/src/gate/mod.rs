@@ -13,6 +13,7 @@ mod hides;
 mod records;
 mod settle;
 mod switch;
+mod veiling;
 
 pub use decide::{Closed, Passage, Ruling};
 pub use settle::{ModelResult, Performed, Settled};
@@ -31,6 +32,7 @@ use crate::record::{Record, RecordKind};
 use crate::ruleset::{Durability, HookError, Mode, Registry, Ruleset, Settings};
 use crate::scrub::{BasicScrub, Scrub};
 use crate::state::{MemoryState, State};
+use crate::vault::Vault;
 use arc_swap::ArcSwap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +47,7 @@ pub struct Gate {
     scrub: Arc<dyn Scrub>,
     clock: Arc<dyn Clock>,
     approver: Option<Arc<dyn Approver>>,
+    vault: Option<Arc<dyn Vault>>,
     abandoned: Arc<Abandoned>,
     /// Whether the record of the first ruleset has been written.
     opened: AtomicBool,
@@ -61,6 +64,7 @@ pub struct GateBuilder {
     ledger: Option<Arc<dyn Ledger>>,
     scrub: Option<Arc<dyn Scrub>>,
     approver: Option<Arc<dyn Approver>>,
+    vault: Option<Arc<dyn Vault>>,
     lease_ms: u64,
     is_known: bool,
 }
@@ -77,6 +81,7 @@ impl Gate {
             ledger: None,
             scrub: None,
             approver: None,
+            vault: None,
             lease_ms: CLAIM_LEASE_MS,
             is_known: false,
         }
@@ -275,6 +280,14 @@ impl GateBuilder {
         self
     }
 
+    /// Sets the vault whose data are looked for in what comes back. The hooks that fill it and open it have
+    /// it by themselves.
+    #[must_use]
+    pub fn vault(mut self, vault: Arc<dyn Vault>) -> GateBuilder {
+        self.vault = Some(vault);
+        self
+    }
+
     /// Sets after which time a reservation that was never settled frees itself, in milliseconds.
     #[must_use]
     pub fn lease_ms(mut self, lease_ms: u64) -> GateBuilder {
@@ -320,6 +333,7 @@ impl GateBuilder {
             scrub: self.scrub.unwrap_or_else(|| Arc::new(BasicScrub::new())),
             clock: self.clock,
             approver: self.approver,
+            vault: self.vault,
             abandoned: Arc::default(),
             opened: AtomicBool::new(self.is_known),
             lease_ms: self.lease_ms,

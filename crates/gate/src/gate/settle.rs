@@ -19,6 +19,7 @@ use crate::record::{Record, RecordKind, ShownArguments};
 use crate::ruleset::{Mode, Ruleset};
 use crate::session::Session;
 use crate::state::{Aborted, CallKey, Counters, Entry, Settlement, Trace};
+use crate::vault::Hidden;
 use crate::vote::Verdict;
 use std::sync::Arc;
 
@@ -200,6 +201,7 @@ impl Gate {
     }
 
     async fn judge_after(&self, event: Event, key: Option<CallKey>, is_aside: bool) -> Decision {
+        let event = self.veiled(event);
         let asked = event.payload.tool_call().map(|call| Arc::clone(&call.arguments));
         let shown = self.shown_arguments(asked.as_ref(), &event.payload);
         let id = event.id.clone();
@@ -223,6 +225,7 @@ impl Gate {
         let payload = after_payload(&call.payload, performed);
         let mut event = Event::new(Arc::clone(&call.event.session), payload, now);
         event.tags.clone_from(&call.event.tags);
+        let event = self.veiled(event);
         let handler_us = u64::try_from(now.since(call.since).as_micros()).ok();
         let decision = Some(call.decision.clone());
         let (shown, key) = (call.shown.clone(), call.key.clone());
@@ -258,6 +261,7 @@ impl Gate {
         let us = chain.now.since(started).as_micros();
         let labels = std::mem::take(&mut chain.labels);
         let decided = Decided {
+            reveals: Vec::new(),
             payload: chain.current,
             votes: chain.votes,
             labels: Vec::new(),
@@ -460,6 +464,7 @@ fn untouched(
     at: crate::clock::Timestamp,
 ) -> Decision {
     Decision {
+        revealed: Hidden(None),
         event_id,
         at,
         verdict: Verdict::Allow,

@@ -26,4 +26,6 @@ mod sessions;
 mod state_contract;
 mod states;
 mod switches;
+mod vault_contract;
+mod vaults;
 mod wire;

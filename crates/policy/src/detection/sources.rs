@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_detect::NameModel;
+use tollgate_gate::Vault;
 
 /// What detection is supplied with.
 #[derive(Clone, Default)]
@@ -17,11 +18,13 @@ pub struct Sources {
     pub keys: Option<Arc<dyn MaskKeys>>,
     /// Knows what people said of findings; `None`: nobody is asked.
     pub reviews: Option<Arc<dyn Reviews>>,
+    /// Keeps what `vault` masks stand for; `None`: there is no vault.
+    pub vault: Option<Arc<dyn Vault>>,
 }
 
 impl Sources {
     /// Nothing.
-    pub const NONE: Sources = Sources { names: None, keys: None, reviews: None };
+    pub const NONE: Sources = Sources { names: None, keys: None, reviews: None, vault: None };
 }
 
 impl std::fmt::Debug for Sources {
@@ -30,6 +33,7 @@ impl std::fmt::Debug for Sources {
             .field("names", &self.names.is_some())
             .field("keys", &self.keys.is_some())
             .field("reviews", &self.reviews.is_some())
+            .field("vault", &self.vault.is_some())
             .finish()
     }
 }

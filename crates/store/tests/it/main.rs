@@ -19,4 +19,7 @@ mod rig;
 mod state;
 #[path = "../../../gate/tests/it/state_contract.rs"]
 mod state_contract;
+mod vault;
+#[path = "../../../gate/tests/it/vault_contract.rs"]
+mod vault_contract;
 mod verify;

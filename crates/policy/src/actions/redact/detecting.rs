@@ -5,19 +5,20 @@
 //! group, then a kind, then a rule; the most special holds.
 
 use super::config::{By, Config, CustomConfig, Numbers, RuleConfig, Severity, Validator};
-use super::masks::MaskForm;
+use super::masks::{MaskForm, OfSession};
 use super::reviewed::Reviewed;
 use super::{Found, Seen};
 use crate::actions::read::unknown;
 use crate::actions::{ActionContext, ActionError, Patterns};
 use crate::detection::{MaskKeyError, MaskKeys};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tollgate_detect::{
     AllowWith, BuildError, Category, Context, CustomRule, Detector, DetectorBuilder, HashKey, Kind,
     NumberMask, Redactor, Region, Rule, RuleSetting, Standing, THRESHOLD, rules,
 };
-use tollgate_gate::{HandlerError, Name, View};
+use tollgate_gate::{HandlerError, Name, Vault, VaultOwner, View};
 
 /// How sure a custom rule's match is unless it says so.
 const CUSTOM_SCORE: f64 = 0.8;
@@ -107,13 +108,18 @@ impl Forms {
         std::iter::once(&self.all).chain(by_kind).chain(by_rule).any(is)
     }
 
-    fn redactor(&self, detector: &Arc<Detector>, key: Option<&HashKey>) -> Redactor {
-        let mut redactor = Redactor::new(Arc::clone(detector)).mask(self.all.mask(key));
+    fn redactor(
+        &self,
+        detector: &Arc<Detector>,
+        key: Option<&HashKey>,
+        vault: Option<&Arc<OfSession>>,
+    ) -> Redactor {
+        let mut redactor = Redactor::new(Arc::clone(detector)).mask(self.all.mask(key, vault));
         for (kind, form) in &self.by_kind {
-            redactor = redactor.mask_kind(*kind, form.mask(key));
+            redactor = redactor.mask_kind(*kind, form.mask(key, vault));
         }
         for (rule, form) in &self.by_rule {
-            redactor = redactor.mask_rule(rule.as_str(), form.mask(key));
+            redactor = redactor.mask_rule(rule.as_str(), form.mask(key, vault));
         }
         redactor
     }
@@ -131,6 +137,7 @@ pub(super) struct Detecting {
     redactor: Arc<Redactor>,
     forms: Forms,
     keyed: Option<Keyed>,
+    vault: Option<Arc<dyn Vault>>,
     reviewed: Option<Arc<Reviewed>>,
     rollout_by: By,
 }
@@ -175,8 +182,17 @@ impl Detecting {
         } else {
             None
         };
-        let redactor = Arc::new(forms.redactor(&detector, None));
-        Ok(Some(Detecting { redactor, forms, keyed, reviewed, rollout_by: config.rollout_by }))
+        let mut vault = None;
+        if forms.any(|form| *form == MaskForm::Vault) {
+            vault.clone_from(&context.sources.vault);
+            if vault.is_none() {
+                let error = ActionError::at("mask", "this program has no vault for `vault` masks");
+                return Err(error.remedy("another mask, such as `label`"));
+            }
+        }
+        let redactor = Arc::new(forms.redactor(&detector, None, None));
+        let rollout_by = config.rollout_by;
+        Ok(Some(Detecting { redactor, forms, keyed, vault, reviewed, rollout_by }))
     }
 
     /// The detector alone.
@@ -184,10 +200,34 @@ impl Detecting {
         self.redactor.detector()
     }
 
-    /// The redactor of this event: a keyed mask differs from tenant to tenant.
-    pub(super) fn redactor(&self, view: &View<'_>) -> Result<Arc<Redactor>, HandlerError> {
-        let tenant = view.event.session.tenant.as_deref().unwrap_or_default();
-        self.redactor_of(tenant).map_err(HandlerError::new)
+    /// The redactor of this event: a keyed mask differs from tenant to tenant, a placeholder from session to
+    /// session. With it the session's vault, where one is used.
+    pub(super) fn redactor(
+        &self,
+        view: &View<'_>,
+    ) -> Result<(Arc<Redactor>, Option<Arc<OfSession>>), HandlerError> {
+        let owner = VaultOwner::of(&view.event.session);
+        let Some(vault) = &self.vault else {
+            let redactor = self.redactor_of(owner.tenant).map_err(HandlerError::new)?;
+            return Ok((redactor, None));
+        };
+        let of_session = Arc::new(OfSession {
+            vault: Arc::clone(vault),
+            tenant: owner.tenant.to_owned(),
+            session: owner.session.to_owned(),
+            failed: AtomicBool::new(false),
+        });
+        let key = self.key_of(owner.tenant).map_err(HandlerError::new)?;
+        let detector = self.redactor.detector();
+        let redactor = self.forms.redactor(detector, key.as_ref(), Some(&of_session));
+        Ok((Arc::new(redactor), Some(of_session)))
+    }
+
+    /// The key of keyed masks for a tenant; none where no mask is keyed.
+    fn key_of(&self, tenant: &str) -> Result<Option<HashKey>, MaskKeyError> {
+        let Some(keyed) = &self.keyed else { return Ok(None) };
+        let key = keyed.key.get_or_init(|| keyed.keys.key()).clone()?;
+        Ok(Some(HashKey::for_tenant(&key, tenant)))
     }
 
     /// The redactor of this tenant.
@@ -199,7 +239,7 @@ impl Detecting {
             return Ok(Arc::clone(redactor));
         }
         let of_tenant = HashKey::for_tenant(&key, tenant);
-        let redactor = self.forms.redactor(self.redactor.detector(), Some(&of_tenant));
+        let redactor = self.forms.redactor(self.redactor.detector(), Some(&of_tenant), None);
         let redactor = Arc::new(redactor);
         *last = Some((tenant.into(), Arc::clone(&redactor)));
         Ok(redactor)

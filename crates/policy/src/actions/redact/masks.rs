@@ -9,8 +9,9 @@ use crate::actions::ActionError;
 use crate::actions::read::{kind_of, nearest, read};
 use crate::actions::refusal::check_text;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_detect::{HashKey, Kind, Mask, MaskWith};
-use tollgate_gate::{Json, Name};
+use tollgate_gate::{Json, Name, Vault, VaultOwner};
 
 /// What starts the label of a session that was shown masks.
 pub(crate) const MASKED_LABEL: &str = "masked:";
@@ -34,16 +35,19 @@ pub(super) enum MaskForm {
     Stars { first: usize, last: usize },
     /// A keyed hash.
     Hash,
+    /// A placeholder of the session's vault.
+    Vault,
     /// This text.
     Text(Arc<str>),
 }
 
-const WORDS: [(&str, MaskForm); 5] = [
+const WORDS: [(&str, MaskForm); 6] = [
     ("label", MaskForm::Label),
     ("plain", MaskForm::Plain),
     ("stars", MaskForm::Stars { first: 0, last: 0 }),
     ("shape", MaskForm::Shape),
     ("hash", MaskForm::Hash),
+    ("vault", MaskForm::Vault),
 ];
 
 impl MaskForm {
@@ -84,9 +88,13 @@ impl MaskForm {
         Ok(MaskForm::Text(text.into()))
     }
 
-    /// The mask, with the key of the event's tenant.
-    pub(super) fn mask(&self, key: Option<&HashKey>) -> Mask {
+    /// The mask, with the key of the event's tenant and the vault of its session.
+    pub(super) fn mask(&self, key: Option<&HashKey>, vault: Option<&Arc<OfSession>>) -> Mask {
         match (self, key) {
+            (MaskForm::Vault, _) => match vault {
+                Some(vault) => Mask::Custom(Arc::clone(vault) as Arc<dyn MaskWith>),
+                None => Mask::Label,
+            },
             (MaskForm::Plain, _) => Mask::Plain,
             (MaskForm::Shape, _) => Mask::Shape,
             (MaskForm::Stars { first, last }, _) => {
@@ -103,7 +111,7 @@ impl MaskForm {
     /// be told from other text.
     pub(super) fn mark(&self, kind: Kind) -> Option<Name> {
         match self {
-            MaskForm::Label | MaskForm::Hash => Some(of_kind(kind)),
+            MaskForm::Label | MaskForm::Hash | MaskForm::Vault => Some(of_kind(kind)),
             // A first letter and two stars are no more than emphasis.
             MaskForm::Plain => (kind != Kind::Person).then(|| of_kind(kind)),
             MaskForm::Stars { .. } if is_hidden_whole(kind) => {
@@ -137,6 +145,28 @@ fn is_hidden_whole(kind: Kind) -> bool {
 fn remedy() -> String {
     let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
     format!("{}, `{{ stars: {{ first: 3 }} }}` or `{{ text: \"..\" }}`", words.join(", "))
+}
+
+/// The vault of one session, as a mask. What it cannot keep is masked by its label, for good.
+pub(super) struct OfSession {
+    pub(super) vault: Arc<dyn Vault>,
+    pub(super) tenant: String,
+    pub(super) session: String,
+    /// Whether a datum could not be kept.
+    pub(super) failed: AtomicBool,
+}
+
+impl MaskWith for OfSession {
+    fn mask(&self, kind: Kind, datum: &str) -> String {
+        let owner = VaultOwner { tenant: &self.tenant, session: &self.session };
+        match self.vault.keep(owner, kind.label(), datum) {
+            Ok(placeholder) => placeholder.to_string(),
+            Err(_) => {
+                self.failed.store(true, Ordering::Relaxed);
+                format!("[{}]", kind.label())
+            }
+        }
+    }
 }
 
 struct Fixed(Arc<str>);

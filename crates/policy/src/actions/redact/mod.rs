@@ -40,6 +40,7 @@ use masks::MaskForm;
 use pieces::Anonymous;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tollgate_detect::{Context, NumberMask};
 use tollgate_gate::scrub::SCRUBBED;
 use tollgate_gate::{Found, Handler, HandlerError, Json, Name, OnFailure, Opinion, Roles, View};
@@ -57,6 +58,8 @@ pub(super) static SPEC: ActionSpec = ActionSpec {
 
 /// Most markers, patterns and redactors of one hook.
 const REDACTORS_MAX: usize = 1_000;
+/// What is found when a datum could not be put into the vault, and is masked for good.
+const NOT_KEPT: &str = "vault_failed";
 /// Most rules whose findings one event's record carries.
 const FINDINGS_MAX: usize = 64;
 
@@ -261,13 +264,17 @@ impl Act for Redact {
         }
         ner::begin();
         let detector = self.detecting.as_ref().map(|detecting| detecting.redactor(view));
-        let detector = detector.transpose()?;
+        let (detector, vault) = detector.transpose()?.unzip();
+        let vault = vault.flatten();
         let rollout_by = self.detecting.as_ref().and_then(|detecting| detecting.subject(view));
         let mut seen = Seen::default();
         let masked = map_texts(&part, self.numbers, &mut |key, text| {
             let context = Context { key, rollout_by, ..Context::default() };
             self.redact(detector.as_deref(), text, &context, &mut seen)
         })?;
+        if vault.is_some_and(|vault| vault.failed.load(Ordering::Relaxed)) {
+            seen.found(Found::of(NOT_KEPT));
+        }
         let is_new = |label: &Name| !view.session.has_label(label);
         Ok(Opinion {
             labels: seen.labels.into_iter().filter(is_new).collect(),
