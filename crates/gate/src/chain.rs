@@ -285,7 +285,9 @@ impl<'g> Chain<'g> {
                     let claims = opinion.claims.into_iter().map(|claim| (place, of_hook(claim)));
                     self.claims.extend(claims);
                     self.labels.extend(opinion.labels);
-                    self.reveals.extend(opinion.reveals);
+                    cast.reveals =
+                        opinion.reveals.iter().map(|one| Name::clone(&one.placeholder)).collect();
+                    self.reveal(place, opinion.reveals);
                 }
             }
             Err(fault) => {
@@ -303,6 +305,15 @@ impl<'g> Chain<'g> {
         }
         self.votes.push(cast);
         self.places.push(place);
+    }
+
+    /// Notes data that go back into the call; judges that looked before look once more, knowing that.
+    fn reveal(&mut self, place: u32, reveals: Vec<Reveal>) {
+        if !reveals.is_empty() {
+            let kind = self.event.kind();
+            self.rewrote_behind_a_judge |= self.ruleset.has_judge_before(kind, place);
+            self.reveals.extend(reveals);
+        }
     }
 
     fn apply(&mut self, place: u32, vote: Option<Vote>, rewritten: Option<Payload>) {

@@ -83,6 +83,11 @@ pub trait Handler: Send + Sync {
         false
     }
 
+    /// Whether it gives data of the vault back ([`Opinion::reveals`]): then its policy must name the tool.
+    fn reveals(&self) -> bool {
+        false
+    }
+
     /// What a refusal says when one of its claims cannot be reserved: what stands here (a code, a
     /// reason) replaces the words of the limit itself. `None`: the limit's own words.
     fn exceeded(&self) -> Option<&Refusal> {

@@ -28,6 +28,8 @@ pub struct Cast {
     pub unmatched: bool,
     /// What it found.
     pub findings: Vec<Found>,
+    /// Placeholders of the vault whose data it gives back to the call.
+    pub reveals: Vec<Name>,
 }
 
 /// The hooks of a trace that rewrote the payload, in order.
@@ -49,6 +51,7 @@ impl Cast {
             judged_again: false,
             unmatched: false,
             findings: Vec::new(),
+            reveals: Vec::new(),
         }
     }
 

@@ -96,7 +96,7 @@ pub fn wanted(heard: &Heard, decision: &Decision) -> Wanted {
 }
 
 fn goes_on(original: &Payload, decision: &Decision) -> Wanted {
-    let (was, is) = (original.part(), decision.payload.part());
+    let (was, is) = (original.part(), decision.runs().part());
     if was == is {
         return if decision.skip_host_prompt { Wanted::Allow } else { Wanted::Nothing };
     }

@@ -10,9 +10,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use tollgate_effects::{Entry, FileSystem, Row};
-use tollgate_gate::{Json, Session, Timestamp, ToolCall};
+use tollgate_gate::{Json, Session, Timestamp, ToolCall, Vault};
 use tollgate_policy::detection::{MaskKeys, NameModels, Reviews, Sources};
 use tollgate_policy::{AnalysedEffects, EffectSource, LoadOptions, ToolFacts, TrustStore};
+use tollgate_store::FileVault;
 
 /// The options of every load: detectors, effects, the declared part of the environment.
 pub(crate) fn options<'o>(
@@ -35,7 +36,8 @@ pub(crate) fn options<'o>(
 pub(crate) fn sources(state: Option<&Path>) -> Sources {
     let keys = state.map(|state| Arc::new(StateKey::in_folder(state)) as Arc<dyn MaskKeys>);
     let reviews = state.map(|state| Arc::new(StateReviews::in_folder(state)) as Arc<dyn Reviews>);
-    Sources { keys, reviews, names: names() }
+    let vault = state.map(|state| Arc::new(FileVault::in_folder(state)) as Arc<dyn Vault>);
+    Sources { keys, reviews, names: names(), vault }
 }
 
 #[cfg(feature = "ner")]

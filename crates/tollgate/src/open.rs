@@ -20,7 +20,7 @@ use tollgate_policy::{
     HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, Pinning, PolicySettings,
     TrustStore, load, load_text,
 };
-use tollgate_store::{HostProcess, SystemClock};
+use tollgate_store::{FileVault, HostProcess, SystemClock};
 
 /// A gate under a policy, with its ledger.
 pub struct Tollgate {
@@ -285,8 +285,7 @@ fn read(
     trust: Option<&TrustStore>,
 ) -> Result<Option<Loaded>, PlacesLoadError> {
     let environment = |name: &str| std::env::var(name).ok();
-    // Without places of its own, a program shares the user's.
-    let state = Places::of_user(Path::new("/")).ok().and_then(|places| places.state().ok());
+    let state = state_of(source);
     let sources = knowledge::sources(state.as_deref());
     let options = knowledge::options(&environment, trust, clock.now(), &sources);
     Ok(match source {
@@ -295,6 +294,16 @@ fn read(
         Source::Layers(layers) => Some(load(layers, &options)?),
         Source::Places(places) => Some(places.load(clock.now())?),
     })
+}
+
+/// The state folder of what a policy is read from: a program without places of its own shares the user's.
+fn state_of(source: &Source) -> Option<PathBuf> {
+    match source {
+        Source::Places(places) => places.state().ok(),
+        Source::Code | Source::Text(..) | Source::Layers(_) => {
+            Places::of_user(Path::new("/")).ok().and_then(|places| places.state().ok())
+        }
+    }
 }
 
 fn switched(
@@ -588,6 +597,9 @@ impl Builder {
         }
         if let Some(over) = self.approver {
             builder = builder.approver(over(approver.clone().map(|asking| asking as _)));
+        }
+        if let Some(state) = state_of(&source) {
+            builder = builder.vault(Arc::new(FileVault::in_folder(&state)));
         }
         let guard = guard::hook(whereabouts, &settings.tools);
         let gate = Arc::new(builder.hooks(guard).hooks(self.hooks).build()?);

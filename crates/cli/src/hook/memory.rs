@@ -110,7 +110,7 @@ impl Memory {
     /// Remembers a call that goes on, where a later event is answered or found by it.
     pub(super) fn remember(&mut self, host: &dyn Host, decision: &Decision) -> Result<(), Trouble> {
         let is_pending = matches!(decision.verdict, Verdict::Allow | Verdict::Ask);
-        let Payload::PreTool(call) = &decision.payload else { return Ok(()) };
+        let Payload::PreTool(call) = decision.runs() else { return Ok(()) };
         if !is_pending {
             return Ok(());
         }

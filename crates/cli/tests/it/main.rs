@@ -33,3 +33,4 @@ mod streams;
 mod switching;
 mod testing;
 mod trying;
+mod vaulting;

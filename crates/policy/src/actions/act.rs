@@ -31,6 +31,11 @@ pub(crate) trait Act: Send + Sync + 'static {
         false
     }
 
+    /// Whether it gives data of the vault back.
+    fn reveals(&self) -> bool {
+        false
+    }
+
     /// Its own words for a claim that cannot be reserved.
     fn exceeded(&self) -> Option<&Refusal> {
         None
@@ -77,6 +82,10 @@ impl<A: Act> Handler for Described<A> {
 
     fn needs_repeats(&self) -> bool {
         self.act.needs_repeats()
+    }
+
+    fn reveals(&self) -> bool {
+        self.act.reveals()
     }
 
     fn hides(&self) -> bool {

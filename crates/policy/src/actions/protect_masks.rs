@@ -225,7 +225,8 @@ impl ProtectMasks {
 
     /// The first mask that the new text holds more often than the old one.
     fn mask_put_in<'c>(&self, new: &'c str, old: &str, shown: &Shown<'_>) -> Option<&'c str> {
-        shown.masks(new).find(|mask| {
+        let mut masks = shown.masks(new).filter(|mask| *mask != new || !shown.given.contains(mask));
+        masks.find(|mask| {
             let count = |text: &str| text.matches(mask).count();
             !self.allow.iter().any(|allowed| allowed == mask) && count(new) > count(old)
         })
@@ -268,12 +269,18 @@ fn patch_of(text: &str) -> Option<(String, String)> {
 struct Shown<'v> {
     /// The rest of each label.
     marks: Vec<&'v str>,
+    /// Placeholders that the call gets their data for: a hook before this one gives them back.
+    given: Vec<&'v str>,
 }
 
 impl<'v> Shown<'v> {
     fn of(view: &View<'v>) -> Shown<'v> {
         let labels = view.session.labels.iter();
-        Shown { marks: labels.filter_map(|label| label.strip_prefix(MASKED_LABEL)).collect() }
+        let given = view.votes.iter().filter(|cast| !cast.dry_run).flat_map(|cast| &cast.reveals);
+        Shown {
+            marks: labels.filter_map(|label| label.strip_prefix(MASKED_LABEL)).collect(),
+            given: given.map(|placeholder| &**placeholder).collect(),
+        }
     }
 
     /// The masks in a text that are this session's.

@@ -62,6 +62,14 @@ impl HookCompiler<'_> {
         if handler.as_ref().is_some_and(|handler| handler.hides()) {
             self.check_hidden(action, &plan, report);
         }
+        if handler.as_ref().is_some_and(|handler| handler.reveals())
+            && !plan.matching.names_a_tool()
+        {
+            let message = "data of the vault go to tools that the hook names";
+            let found = Diagnostic::error("reveal", self.place(action.name.span), message);
+            let remedy = "match: { tool: NAME }, without wildcards";
+            report.push(found.with_remedy(remedy));
+        }
         Some(Made {
             plan,
             ready: handler,

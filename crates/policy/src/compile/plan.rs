@@ -171,6 +171,30 @@ impl MatchPlan {
         }
     }
 
+    /// Whether it holds for tools only that it names in full.
+    pub(crate) fn names_a_tool(&self) -> bool {
+        match self {
+            MatchPlan::Name(Field::Tool, names) => {
+                !names.is_empty()
+                    && !names.iter().any(|name| name.contains(['*', '?', '[', '{', '!']))
+            }
+            MatchPlan::All(all) => all.iter().any(Self::names_a_tool),
+            MatchPlan::AnyOf(any) => !any.is_empty() && any.iter().all(Self::names_a_tool),
+            MatchPlan::Always
+            | MatchPlan::Name(..)
+            | MatchPlan::Tags(_)
+            | MatchPlan::AnyTag(_)
+            | MatchPlan::Labels(_)
+            | MatchPlan::Value(..)
+            | MatchPlan::Paths(..)
+            | MatchPlan::Outside(..)
+            | MatchPlan::Names(..)
+            | MatchPlan::Unknown(_)
+            | MatchPlan::Hidden(_)
+            | MatchPlan::Not(_) => false,
+        }
+    }
+
     /// This and another.
     pub(crate) fn and(self, other: MatchPlan) -> MatchPlan {
         match (self, other) {

@@ -12,15 +12,18 @@
 //! rewrite: { max_entries: { default: 10, max: 10 } }
 //! rewrite: { path: { prefix: /sandbox/sandbox }, "headers.*": { replace: { pattern: "^Bearer .*", with: "-" } } }
 //! rewrite: { merge: { dry_run: true, token: null } }
+//! rewrite: { to: { reveal: vault, hosts: [api.acme.com] } }
 //! ```
 
 mod place;
+mod reveal;
 mod rule;
 
 use super::act::{Act, handler};
 use super::read::{ENTRIES_MAX, Raw, kind_of, schema_of};
 use super::{ActionContext, ActionError, ActionSpec};
 use place::Place;
+use reveal::Reveals;
 use rule::{Rule, RuleConfig};
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
@@ -57,6 +60,7 @@ struct Schema {
 struct Rewrite {
     merge: Option<Json>,
     rules: Vec<(Place, Rule)>,
+    reveals: Option<Reveals>,
 }
 
 fn compile(value: &Json, context: &ActionContext) -> Result<Arc<dyn Handler>, ActionError> {
@@ -70,16 +74,24 @@ fn compile(value: &Json, context: &ActionContext) -> Result<Arc<dyn Handler>, Ac
     if object.len() > ENTRIES_MAX {
         return Err(ActionError::at("", format!("more than {ENTRIES_MAX} paths")));
     }
-    let mut rewrite = Rewrite { merge: None, rules: Vec::new() };
+    let mut rewrite = Rewrite { merge: None, rules: Vec::new(), reveals: None };
+    let mut reveals = Vec::new();
     for (key, value) in object.iter() {
         if key == "merge" {
             rewrite.merge = Some(merge_patch(value)?);
             continue;
         }
         let place = Place::parse(key).map_err(|error| error.under(key))?;
-        let rule = Rule::read(value, context).map_err(|error| error.under(key))?;
-        rewrite.rules.push((place, rule));
+        match Rule::read(value, context).map_err(|error| error.under(key))? {
+            Rule::Reveal(_) if context.kinds != KindSet::NONE.with(EventKind::PreTool) => {
+                let error = ActionError::at("reveal", "data go back into calls of tools only");
+                return Err(error.under(key).remedy("on: pre_tool"));
+            }
+            Rule::Reveal(rule) => reveals.push((place, rule)),
+            rule => rewrite.rules.push((place, rule)),
+        }
     }
+    rewrite.reveals = Reveals::of(reveals, context)?;
     Ok(handler(SPEC.name, value, rewrite))
 }
 
@@ -101,10 +113,19 @@ fn merge_patch(value: &Json) -> Result<Json, ActionError> {
 impl Act for Rewrite {
     fn act(&self, view: &View<'_>) -> Result<Opinion, HandlerError> {
         let Some(part) = view.payload.part() else { return Ok(Opinion::none()) };
-        Ok(match self.rewritten(&part)? {
-            Some(part) => Opinion::rewrite(part),
-            None => Opinion::none(),
-        })
+        let rewritten = self.rewritten(&part)?;
+        let mut opinion = Opinion::none();
+        if let Some(reveals) = &self.reveals {
+            let (reveals, found) = reveals.reveals(view, rewritten.as_ref().unwrap_or(&part))?;
+            opinion.reveals = reveals;
+            opinion.findings.extend(found);
+        }
+        opinion.rewrite = rewritten.map(Arc::new);
+        Ok(opinion)
+    }
+
+    fn reveals(&self) -> bool {
+        self.reveals.is_some()
     }
 }
 

@@ -22,6 +22,15 @@ impl Place {
         Ok(Place { text: text.into(), steps })
     }
 
+    /// Calls `each` with every text that stands here, and the way to it.
+    pub(super) fn each_text<'j>(
+        &self,
+        part: &'j Json,
+        each: &mut impl FnMut(&[Box<str>], &'j str),
+    ) {
+        texts(part, &self.steps, &mut Vec::new(), each);
+    }
+
     /// Whether the rule changes anything here. Allocates nothing if not.
     pub(super) fn would_change(&self, part: &Json, rule: &Rule) -> Result<bool, HandlerError> {
         self.look(Some(part), &self.steps, rule)
@@ -232,5 +241,43 @@ impl Place {
 
     fn fault(&self, cause: &str) -> HandlerError {
         HandlerError(format!("cannot rewrite `{}`: {cause}", self.text))
+    }
+}
+
+fn texts<'j>(
+    at: &'j Json,
+    steps: &[Step],
+    path: &mut Vec<Box<str>>,
+    each: &mut impl FnMut(&[Box<str>], &'j str),
+) {
+    let Some((step, rest)) = steps.split_first() else {
+        if let Some(text) = at.as_str() {
+            each(path, text);
+        }
+        return;
+    };
+    let mut below = |key: &str, value: &'j Json| {
+        path.push(key.into());
+        texts(value, rest, path, each);
+        path.pop();
+    };
+    match (at, step) {
+        (Json::Object(object), Step::Key(key)) => {
+            if let Some(value) = object.get(key) {
+                below(key, value);
+            }
+        }
+        (Json::Object(object), Step::Any) => {
+            object.iter().for_each(|(key, value)| below(key, value))
+        }
+        (Json::Array(items), Step::Key(key)) => {
+            if let Some(value) = key.parse::<usize>().ok().and_then(|at| items.get(at)) {
+                below(key, value);
+            }
+        }
+        (Json::Array(items), Step::Any) => {
+            items.iter().enumerate().for_each(|(index, value)| below(&index.to_string(), value));
+        }
+        (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_), _) => {}
     }
 }

@@ -1,8 +1,9 @@
 //! What holds at one place: what a rewrite does to the value that stands there.
 
+use super::reveal::RevealRule;
 use crate::actions::location::{behind, clean, is_plain};
 use crate::actions::pattern::Pattern;
-use crate::actions::read::{Raw, kind_of, read};
+use crate::actions::read::{OneOrMany, Raw, kind_of, read};
 use crate::actions::{ActionContext, ActionError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,6 +35,11 @@ pub(super) struct RuleConfig {
     replace: Option<Raw>,
     /// Takes the value away.
     remove: bool,
+    /// `vault`: a placeholder of the session's vault that stands here alone becomes its datum when the call
+    /// runs; stands alone, but for `hosts`.
+    reveal: Option<String>,
+    /// The hosts that may have it; needed where the call goes to one.
+    hosts: Option<OneOrMany<String>>,
     /// Keeps a path below this one: `/etc/x` becomes `PREFIX/etc/x`, and `..` cannot leave.
     prefix: Option<String>,
 }
@@ -60,6 +66,7 @@ enum ReplaceSchema {
 pub(super) enum Rule {
     Set(Json),
     Remove,
+    Reveal(RevealRule),
     Shape(Box<Shape>),
 }
 
@@ -95,6 +102,16 @@ impl Rule {
                 return Err(ActionError::at(alone, format!("`{alone}` stands alone")));
             }
         }
+        if let Some(word) = &config.reveal {
+            if object.len() > 1 + usize::from(config.hosts.is_some()) {
+                return Err(ActionError::at("reveal", "`reveal` stands alone, but for `hosts`"));
+            }
+            let hosts = config.hosts.as_ref().map(|hosts| hosts.0.as_slice());
+            return RevealRule::of(word, hosts).map(Rule::Reveal);
+        }
+        if config.hosts.is_some() {
+            return Err(ActionError::at("hosts", "there is nothing to `reveal` to them"));
+        }
         if let Some(Raw(value)) = config.set {
             return Ok(Rule::Set(value));
         }
@@ -117,6 +134,7 @@ impl Rule {
             Rule::Set(value) => Ok(Edit::Put(value.clone())),
             Rule::Remove if found.is_none() => Ok(Edit::Keep),
             Rule::Remove => Ok(Edit::Remove),
+            Rule::Reveal(_) => Ok(Edit::Keep),
             Rule::Shape(shape) => shape.edit(found),
         }
     }
