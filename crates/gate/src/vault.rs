@@ -290,7 +290,7 @@ fn base64_middle(bytes: &[u8], lead: usize, url: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hidden, KEPT_MAX, Kept, MemoryVault, Reveal, Vault, VaultError, VaultOwner, Veil};
+    use super::{KEPT_MAX, Kept, MemoryVault, Reveal, Vault, VaultError, VaultOwner, Veil};
     use crate::json::Json;
 
     const OWNER: VaultOwner<'_> = VaultOwner { tenant: "t", session: "s" };

@@ -21,7 +21,10 @@ pub(super) fn keep(mut finding: Finding, chain: &Chain<'_>) -> Finding {
     if tells_only(event) {
         return finding;
     }
-    if finding.goes_through() && chain.is_rewritten() && !can_follow(event, &chain.current) {
+    // A datum that goes back into a call changes it as a rewrite does.
+    let gives_back = !chain.reveals.is_empty() && event.bounds.rewriting != Rewriting::Free;
+    let changes = chain.is_rewritten() && !can_follow(event, &chain.current);
+    if finding.goes_through() && (gives_back || changes) {
         let reason = "this would have to be changed first, and the host cannot do that here";
         finding = Finding::refuse(Code::HookDenied, reason, chain.last_rewriter());
     }
