@@ -139,10 +139,13 @@ impl Reveal {
     }
 }
 
+/// Data by tenant and session.
+type ByOwner = HashMap<(String, String), Arc<Vec<Kept>>>;
+
 /// A vault in memory: for one process, for tests.
 #[derive(Default)]
 pub struct MemoryVault {
-    all: Mutex<HashMap<(String, String), Arc<Vec<Kept>>>>,
+    all: Mutex<ByOwner>,
 }
 
 impl fmt::Debug for MemoryVault {

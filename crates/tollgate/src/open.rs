@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_gate::{
-    Approver, Clock, Gate, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset, Scrub,
-    Settings, State,
+    Approver, Clock, Gate, GateBuilder, Hook, HookError, Ledger, LedgerError, Mode, Name, Ruleset,
+    Scrub, Settings, State,
 };
 use tollgate_policy::snapshot::Freshness;
 use tollgate_policy::{
@@ -303,6 +303,14 @@ fn state_of(source: &Source) -> Option<PathBuf> {
         Source::Code | Source::Text(..) | Source::Layers(_) => {
             Places::of_user(Path::new("/")).ok().and_then(|places| places.state().ok())
         }
+    }
+}
+
+/// The vault of the folder that the policy's hooks have theirs from.
+fn with_vault(builder: GateBuilder, source: &Source) -> GateBuilder {
+    match state_of(source) {
+        Some(state) => builder.vault(Arc::new(FileVault::in_folder(&state))),
+        None => builder,
     }
 }
 
@@ -598,9 +606,7 @@ impl Builder {
         if let Some(over) = self.approver {
             builder = builder.approver(over(approver.clone().map(|asking| asking as _)));
         }
-        if let Some(state) = state_of(&source) {
-            builder = builder.vault(Arc::new(FileVault::in_folder(&state)));
-        }
+        builder = with_vault(builder, &source);
         let guard = guard::hook(whereabouts, &settings.tools);
         let gate = Arc::new(builder.hooks(guard).hooks(self.hooks).build()?);
         let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));

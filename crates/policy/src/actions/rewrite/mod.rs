@@ -88,7 +88,9 @@ fn compile(value: &Json, context: &ActionContext) -> Result<Arc<dyn Handler>, Ac
                 return Err(error.under(key).remedy("on: pre_tool"));
             }
             Rule::Reveal(rule) => reveals.push((place, rule)),
-            rule => rewrite.rules.push((place, rule)),
+            rule @ (Rule::Set(_) | Rule::Remove | Rule::Shape(_)) => {
+                rewrite.rules.push((place, rule));
+            }
         }
     }
     rewrite.reveals = Reveals::of(reveals, context)?;

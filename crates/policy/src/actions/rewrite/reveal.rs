@@ -29,6 +29,13 @@ pub(super) struct Reveals {
     anything: Question,
 }
 
+/// What may be a placeholder, where it stands, and who may have its datum.
+struct Standing<'v> {
+    path: Vec<Box<str>>,
+    text: &'v str,
+    hosts: Option<&'v Question>,
+}
+
 /// A rule of one argument.
 pub(super) struct RevealRule {
     /// The hosts that may have it.
@@ -80,11 +87,11 @@ impl Reveals {
     ) -> Result<(Vec<Reveal>, Option<Found>), HandlerError> {
         let nothing = Ok((Vec::new(), None));
         let Some(call) = view.payload.tool_call() else { return nothing };
-        let mut standing: Vec<(Vec<Box<str>>, &str, Option<&Question>)> = Vec::new();
+        let mut standing: Vec<Standing<'_>> = Vec::new();
         for (place, hosts) in &self.places {
             place.each_text(part, &mut |path, text| {
                 if text.starts_with('[') && text.ends_with(']') {
-                    standing.push((path.to_vec(), text, hosts.as_ref()));
+                    standing.push(Standing { path: path.to_vec(), text, hosts: hosts.as_ref() });
                 }
             });
         }
@@ -95,7 +102,7 @@ impl Reveals {
         let kept = self.vault.kept(VaultOwner::of(&view.event.session));
         let kept = kept.map_err(HandlerError::new)?;
         let mut reveals = Vec::new();
-        for (path, text, hosts) in standing {
+        for Standing { path, text, hosts } in standing {
             let known = kept.iter().find(|one: &&Kept| *one.placeholder == *text);
             if let Some(one) = known.filter(|_| self.may_have_it(call, view, hosts)) {
                 let placeholder = Name::clone(&one.placeholder);
