@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tollgate::gate::{
     BasicScrub, Clock, Durability, EventId, Json, Ledger, Object, Record, RecordKind, Scrub,
-    Timestamp,
+    Session, Timestamp,
 };
 use tollgate::ledger::ledger_options;
 use tollgate::places::user_name;
@@ -83,6 +83,18 @@ impl Desk {
         hook: Option<&str>,
         detail: &[(&str, Option<String>)],
     ) -> Result<(), Failure> {
+        self.record_about(policy, kind, hook, None, detail)
+    }
+
+    /// As [`Desk::record`], about what happened in a session.
+    pub(crate) fn record_about(
+        &self,
+        policy: &Loaded,
+        kind: RecordKind,
+        hook: Option<&str>,
+        session: Option<&Arc<Session>>,
+        detail: &[(&str, Option<String>)],
+    ) -> Result<(), Failure> {
         let audit_store = policy.settings.audit_store.as_deref();
         // Where decisions are kept in memory only, switches are still written down.
         let folder = self.places.ledger(audit_store).map_err(|error| misplaced(&error))?;
@@ -95,6 +107,9 @@ impl Desk {
         record.policy = Some(Arc::clone(&policy.digest));
         record.mode = Some(policy.settings.mode);
         record.hook = hook.map(Into::into);
+        record.session = session.map(Arc::clone);
+        let approval = detail.iter().find(|(key, _)| *key == "approval");
+        record.approval = approval.and_then(|(_, id)| id.as_deref().map(Into::into));
         let scrub = BasicScrub::new();
         let mut told = Object::new();
         for (key, value) in detail {

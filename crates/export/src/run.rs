@@ -139,11 +139,8 @@ fn batch(
     let mark = cursor.mark().cloned();
     let read = match book.after(mark.as_ref().unwrap_or(&Mark::START), BATCH_RECORDS_MAX) {
         Err(FollowError::Pruned { from, to, rest }) => {
-            // What was pruned before anything was ever read is not missed.
-            if mark.is_some() {
-                done.lost += to - from + 1;
-                notice(Notice::Lost { from, to });
-            }
+            done.lost += to - from + 1;
+            notice(Notice::Lost { from, to });
             cursor.save(rest, cursor.notes().clone())?;
             return Ok(true);
         }

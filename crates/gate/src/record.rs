@@ -43,6 +43,21 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
+    /// All kinds.
+    pub const ALL: [RecordKind; 11] = [
+        RecordKind::Decision,
+        RecordKind::Outcome,
+        RecordKind::PolicyLoad,
+        RecordKind::ModeChange,
+        RecordKind::Switch,
+        RecordKind::Approval,
+        RecordKind::Trust,
+        RecordKind::SessionAbort,
+        RecordKind::Recovered,
+        RecordKind::Pruned,
+        RecordKind::Erased,
+    ];
+
     /// The word on the wire.
     pub const fn name(self) -> &'static str {
         match self {

@@ -138,7 +138,30 @@ impl Book {
             Some(head) if head.now.seq() != place.seq || head.now.prev != place.line => {
                 Err(FollowError::NotThisBook { seq: place.seq })
             }
-            Some(_) | None => Ok(()),
+            // The head is a hint: the line itself must be there.
+            Some(head) if head.now.segment == place.segment => {
+                self.check_last(place, head.now.last)
+            }
+            Some(_) | None => self.check_last(place, 0),
+        }
+    }
+
+    /// The line before a place, looked for from a byte on at which a line starts, must be the one that
+    /// was read.
+    fn check_last(&self, place: &Mark, from: u64) -> Result<(), FollowError> {
+        if place.end == 0 {
+            return Ok(());
+        }
+        let other = || FollowError::NotThisBook { seq: place.seq };
+        if !self.segments().any(|(first, _)| first == place.segment) {
+            return Err(other());
+        }
+        let file = self.folder().join(segment_name(place.segment));
+        let last = Entries::open_range(file, from, place.end)?.last();
+        match last {
+            Some(Ok(entry)) if leaf_of(&entry.text) == place.line => Ok(()),
+            Some(Err(error @ BookError::Io { .. })) => Err(error.into()),
+            Some(_) | None => Err(other()),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Arguments of the commands about the ledger: audit and keys.
 
 use super::export::ExportArguments;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use tollgate::gate::Timestamp;
+use tollgate::gate::{RecordKind, Timestamp, VoteKind};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
@@ -63,7 +64,7 @@ pub(crate) struct Which {
     pub(crate) tool: Option<String>,
 
     /// With this verdict: allow, respond, ask, deny or abort
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, value_name = "WORD", value_parser = verdicts())]
     pub(crate) verdict: Option<String>,
 
     /// With this code
@@ -75,8 +76,24 @@ pub(crate) struct Which {
     pub(crate) hook: Option<String>,
 
     /// Of this kind: decision, outcome, policy_load, switch ...
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = kinds(), hide_possible_values = true)]
     pub(crate) kind: Option<String>,
+}
+
+fn verdicts() -> PossibleValuesParser {
+    PossibleValuesParser::new(VoteKind::ALL.map(VoteKind::name))
+}
+
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(RecordKind::ALL.map(RecordKind::name))
+}
+
+/// A number of things, of which there is at least one.
+fn some(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("write a number from 1 on".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }
 
 /// A moment as people write it.
@@ -128,7 +145,7 @@ pub(crate) struct ListArguments {
     pub(crate) which: Which,
 
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = some)]
     pub(crate) limit: usize,
 
     /// Print each record as one line of JSON, as it stands in the ledger

@@ -17,9 +17,10 @@ use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tollgate::approver::AnswerRules;
-use tollgate::gate::RecordKind;
 use tollgate::gate::text::shown;
+use tollgate::gate::{Name, RecordKind, Session};
 use tollgate::person::Terminal;
 use tollgate::places::user_name;
 use tollgate::policy::Loaded;
@@ -225,7 +226,12 @@ pub(crate) fn make_key(desk: &Desk, named: Option<&Path>) -> Result<Exit, Failur
         .recursive(true)
         .create(folder);
     made.map_err(Failure::internal)?;
-    let mut terminal = terminal()?;
+    let mut terminal = Terminal::open().map_err(|error| {
+        Failure::usage(
+            format!("the passphrase of a new key is typed at a terminal: {error}"),
+            "run it in a terminal of your own",
+        )
+    })?;
     let secret = |terminal: &mut Terminal, question: &str| {
         terminal.secret(question).map_err(|error| no_terminal(&error))
     };
@@ -278,7 +284,13 @@ fn cancel(desk: &Desk, approvals: &Approvals, id: &str, reason: &str) -> Result<
         ("approval", Some(approval.id.to_string())),
         ("reason", Some(reason.to_owned())),
     ];
-    desk.record(&policy, RecordKind::Approval, Some(&approval.hook), &detail)?;
+    desk.record_about(
+        &policy,
+        RecordKind::Approval,
+        Some(&approval.hook),
+        Some(&session_of(&approval)),
+        &detail,
+    )?;
     approvals.cancel(&approval.id, desk.now()).map_err(|error| not_taken(&error))?;
     say("cancelled\n")?;
     Ok(Exit::Done)
@@ -300,7 +312,25 @@ fn record(
         ("reason", Some(given.reason.clone())),
         ("authentication", Some(if signed { "signed" } else { "unauthenticated" }.to_owned())),
     ];
-    desk.record(policy, RecordKind::Approval, Some(&approval.hook), &detail)
+    desk.record_about(
+        policy,
+        RecordKind::Approval,
+        Some(&approval.hook),
+        Some(&session_of(approval)),
+        &detail,
+    )
+}
+
+/// The session that asked.
+fn session_of(approval: &Approval) -> Arc<Session> {
+    Arc::new(Session {
+        root: Some(Name::clone(&approval.root)),
+        user: approval.user.clone(),
+        agent: approval.agent.clone(),
+        host: approval.host.clone(),
+        cwd: approval.cwd.clone(),
+        ..Session::new(Name::clone(&approval.session))
+    })
 }
 
 /// The approval of this id, or of an id that ends so.
@@ -332,7 +362,7 @@ fn question_text(approval: &Approval) -> String {
             let _ = writeln!(out, "{key:<10} {}", shown(value, SHOWN_CHARS_MAX));
         }
     };
-    let of = |name: &Option<tollgate::gate::Name>| name.as_deref().unwrap_or_default().to_owned();
+    let of = |name: &Option<Name>| name.as_deref().unwrap_or_default().to_owned();
     line("approval", &approval.id);
     line("state", approval.state.name());
     line("tool", &approval.subject);

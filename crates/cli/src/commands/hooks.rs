@@ -97,6 +97,19 @@ fn as_json(hook: &HookInfo, switches: &Switches, now: Timestamp) -> Value {
     out
 }
 
+/// No policy has this hook and nothing tells of it; which there are.
+pub(crate) fn unknown_hook(name: &str, loaded: &Loaded) -> Failure {
+    let known: Vec<String> = loaded.hooks().map(|hook| format!("`{}`", hook.name)).collect();
+    let known = match known.is_empty() {
+        true => "the policy in force has no hooks".to_owned(),
+        false => format!("the policy in force has {}", known.join(", ")),
+    };
+    Failure::usage(
+        format!("nothing tells of a hook `{}`", shown(name, LINE_CHARS_MAX)),
+        shown(&known, LINE_CHARS_MAX * 4).to_string(),
+    )
+}
+
 fn find(loaded: &Loaded, name: &str) -> Result<HookInfo, Failure> {
     loaded.hooks().find(|hook| hook.name == name).ok_or_else(|| {
         Failure::usage(

@@ -2,6 +2,7 @@
 
 use crate::args::{Format, Globals, LimitsArguments, LimitsCommand};
 use crate::commands::approvals::unusable;
+use crate::commands::hooks::unknown_hook;
 use crate::commands::sessions::{ago, state_of};
 use crate::desk::{Desk, LINE_CHARS_MAX};
 use crate::exit::{Exit, Failure};
@@ -32,6 +33,11 @@ fn show(
 ) -> Result<Exit, Failure> {
     let mut all = state.limits().map_err(|error| unusable(&error))?;
     all.retain(|limit| hook.is_none_or(|hook| is_of(hook, &limit.key)));
+    if let (Some(hook), true, Ok(loaded)) = (hook, all.is_empty(), desk.load())
+        && loaded.hooks().all(|known| known.name != hook)
+    {
+        return Err(unknown_hook(hook, &loaded));
+    }
     if format == Format::Json {
         let all: Vec<Value> = all.iter().map(as_json).collect();
         answer(&format!("{}\n", json!({ "version": 1, "limits": all })))?;

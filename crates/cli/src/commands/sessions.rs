@@ -121,7 +121,12 @@ fn show(state: &DiskState, id: &str, format: Format) -> Result<Exit, Failure> {
 }
 
 fn abort(desk: &Desk, state: &DiskState, id: &str, reason: &str) -> Result<Exit, Failure> {
-    if let Some(Some(_)) = state.session(id).map_err(|fault| failed(&fault))?.map(|s| s.aborted) {
+    if id.trim().is_empty() {
+        return Err(Failure::usage("a session is wanted", "`tollgate sessions list` names them"));
+    }
+    let known = state.session(id).map_err(|fault| failed(&fault))?;
+    let is_known = known.is_some();
+    if let Some(Some(_)) = known.map(|known| known.aborted) {
         say("it was ended before: the first reason stays\n")?;
         return Ok(Exit::No);
     }
@@ -130,6 +135,13 @@ fn abort(desk: &Desk, state: &DiskState, id: &str, reason: &str) -> Result<Exit,
     let aborted = Aborted { code: Code::SessionAborted, reason: reason.into(), hook: None };
     state.end(id, &aborted).map_err(|fault| failed(&fault))?;
     say("ended: every later event of it and of its children is refused\n")?;
+    if !is_known {
+        eprintln!(
+            "note: session `{}` has not been seen yet; `tollgate sessions list` names those that \
+             were; to take it back: tollgate sessions resume",
+            shown(id, LINE_CHARS_MAX)
+        );
+    }
     Ok(Exit::Done)
 }
 

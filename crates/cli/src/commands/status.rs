@@ -1,19 +1,24 @@
 //! `tollgate status`: which policies are in force, in which mode, what does not hold at the moment, and
 //! where everything is. What is ignored is said, with what to do about it.
 
+use super::approvals::unusable;
 use super::hooks::state;
+use super::sessions::failed;
 use crate::args::{Format, Globals, StatusArguments};
 use crate::desk::{Desk, misplaced, unloaded};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tollgate::gate::text::shown;
 use tollgate::ledger::LEDGER_KEY;
 use tollgate::places::why_ignored;
 use tollgate::policy::{HookInfo, LayerKind, LayerState, LayerStatus, Loaded};
+use tollgate::store::approvals::APPROVALS;
 use tollgate::store::kept::look;
+use tollgate::store::state::LIMITS;
+use tollgate::store::{Approvals, DiskState};
 use tollgate::{PlacesLoadError, Switches};
 
 /// What is in force, or why nothing is.
@@ -27,11 +32,14 @@ struct Found {
     ledger: Option<PathBuf>,
     /// Why the ledger cannot go on.
     ledger_error: Option<String>,
+    /// What of the state cannot be used, each with what to do about it.
+    state_errors: Vec<String>,
 }
 
 pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit, Failure> {
     let desk = Desk::new(globals)?;
     let state = desk.places.state().map_err(|error| misplaced(&error))?;
+    let state_folder = state.clone();
     let switches = Switches::read(&state).map_err(|error| error.to_string());
     let mut found = Found {
         policy: None,
@@ -41,6 +49,7 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
         state,
         ledger: None,
         ledger_error: None,
+        state_errors: state_errors(&desk, &state_folder),
     };
     match desk.places.load(desk.now()) {
         Ok(loaded) => {
@@ -66,6 +75,24 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
         None => Ok(Exit::Done),
         Some(problems) => Err(Failure::policy(problems)),
     }
+}
+
+/// What events hear of as state that is not available: which file, and what to do about it.
+fn state_errors(desk: &Desk, folder: &Path) -> Vec<String> {
+    let state = DiskState::new(folder, desk.clock.clone(), None);
+    let mut errors = Vec::new();
+    match state.sessions() {
+        Ok(all) => errors.extend(all.iter().filter_map(|one| one.as_ref().err().map(failed))),
+        Err(fault) => errors.push(failed(&fault)),
+    }
+    // What was never needed is not made by looking.
+    if folder.join(LIMITS).exists() {
+        errors.extend(state.limits().err().map(|error| unusable(&error)));
+    }
+    if folder.join(APPROVALS).exists() {
+        errors.extend(Approvals::new(folder).list(desk.now()).err().map(|e| unusable(&e)));
+    }
+    errors.iter().map(ToString::to_string).collect()
 }
 
 fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {
@@ -97,6 +124,9 @@ fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {
         (None, None) => "unknown without a policy".to_owned(),
     };
     let _ = writeln!(out, "\nstate    {}\nledger   {ledger}", found.state.display());
+    for error in &found.state_errors {
+        let _ = writeln!(out, "\nSTATE THAT CANNOT BE USED, so what needs it is refused: {error}");
+    }
     if let Some(error) = &found.ledger_error {
         let _ = writeln!(out, "\nTHE LEDGER CANNOT GO ON, so calls are refused: {error}");
     }
@@ -192,6 +222,7 @@ fn as_json(desk: &Desk, found: &Found) -> Value {
         "state": found.state,
         "ledger": found.ledger,
         "ledger_error": found.ledger_error,
+        "state_errors": found.state_errors,
         "problems": found.problems,
     })
 }

@@ -81,6 +81,9 @@ fn a_call_passes_once_after_a_person_has_said_yes() {
     assert_ne!(third["approval"], first["approval"]);
     let record = &rig.records("approval")[0];
     assert_eq!(record["detail"]["authentication"], "unauthenticated");
+    assert_eq!((&record["session"], &record["approval"]), (&"s1".into(), &first["approval"]));
+    let listed = rig.run(&["audit", "list", "--kind", "approval"]).expect(0).out;
+    assert!(listed.contains("  yes  "), "{listed}");
 }
 
 /// A call as a host makes it: with an id of its own each time.
@@ -176,4 +179,31 @@ fn sessions_are_ended_and_resumed_and_limits_reset_across_processes() {
     assert_eq!(decide(&rig, &call("read"))["verdict"], "allow");
     assert_eq!(rig.records("session_abort").len(), 2);
     rig.run(&["sessions", "show", "none"]).expect(2);
+}
+
+#[test]
+fn a_session_without_a_name_is_not_ended_and_of_one_that_was_never_seen_it_is_said() {
+    let rig = rig();
+    decide(&rig, &call("read"));
+    for empty in ["", " "] {
+        rig.run(&["sessions", "abort", empty, "--reason", "x"]).expect(2);
+    }
+    let ended = rig.run(&["sessions", "abort", "s11", "--reason", "x"]).expect(0);
+    assert!(ended.err.contains("`s11` has not been seen yet"), "{}", ended.err);
+    let ended = rig.run(&["sessions", "abort", "s1", "--reason", "x"]).expect(0);
+    assert!(!ended.err.contains("seen"), "{}", ended.err);
+}
+
+#[test]
+fn state_that_cannot_be_used_is_named_by_status_with_what_to_do() {
+    let rig = rig();
+    decide(&rig, &call("slow"));
+    assert!(!rig.run(&["status"]).expect(0).out.contains("CANNOT BE USED"));
+    for file in ["limits.db-wal", "limits.db-shm"] {
+        let _ = std::fs::remove_file(rig.path("state").join(file));
+    }
+    rig.write("state/limits.db", "no database at all, and long enough to be looked at as one");
+    let status = rig.run(&["status"]).expect(0).out;
+    assert!(status.contains("CANNOT BE USED") && status.contains("limits.db"), "{status}");
+    assert!(status.contains("take it away to begin anew"), "{status}");
 }

@@ -327,3 +327,26 @@ fn a_ledger_of_another_user_verifies_with_the_public_key_and_is_left_as_it_is() 
     let none = rig.run(&verify).expect(2).err;
     assert!(none.contains("there is no ledger"), "{none}");
 }
+
+#[test]
+fn a_word_that_no_record_can_have_is_refused_with_those_that_there_are() {
+    let rig = rig(8);
+    for (arguments, named) in [
+        (&["audit", "list", "--verdict", "denied"][..], "respond"),
+        (&["audit", "stats", "--kind", "foo"], "policy_load"),
+        (&["audit", "list", "--limit", "0"], "from 1 on"),
+        (&["audit", "list", "--hook", "nosuch"], "`no-delete`"),
+        (&["limits", "show", "--hook", "nosuch"], "`no-delete`"),
+    ] {
+        let ran = rig.run(arguments).expect(2);
+        assert!(ran.err.contains(named), "{arguments:?}: {}", ran.err);
+    }
+    rig.run(&["audit", "list", "--hook", "no-delete"]).expect(0);
+}
+
+#[test]
+fn an_anchor_that_cannot_be_written_says_so_and_what_to_name() {
+    let rig = rig(4);
+    let ran = rig.run(&["audit", "anchor", "--to", "/nowhere/at/all"]).expect(2);
+    assert!(ran.err.contains("cannot be written") && ran.err.contains("folder"), "{}", ran.err);
+}

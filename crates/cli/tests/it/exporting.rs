@@ -75,3 +75,16 @@ fn what_cannot_be_is_said_with_a_remedy() {
     missing.extend(["--ca", "nowhere.pem"]);
     assert!(rig.run(&missing).expect(2).err.contains("nowhere.pem"));
 }
+
+#[test]
+fn a_file_that_is_named_from_its_folder_has_a_cursor_of_its_own() {
+    let rig = switched();
+    let export = ["audit", "export", "--format", "ocsf", "--to", "file:out.jsonl"];
+    for folder in ["project", "other"] {
+        fs::create_dir_all(rig.path(folder)).unwrap();
+        let ran = rig.run_in(folder, &export, "", &[]).expect(0);
+        assert!(!ran.out.starts_with("sent 0 "), "{folder}: {}", ran.out);
+        assert!(rig.path(folder).join("out.jsonl").exists());
+    }
+    assert!(rig.run_in("project", &export, "", &[]).expect(0).out.starts_with("sent 0 "));
+}

@@ -96,3 +96,27 @@ fn a_mark_outlives_pruning_and_what_was_pruned_before_it_was_read_is_named() {
     assert_eq!((from, to), (2, tombstone.size));
     assert_eq!(read_on(&rig, &rest).0, (tombstone.size + 1..=40).collect::<Vec<u64>>());
 }
+
+#[test]
+fn a_book_that_was_cut_is_noticed_though_its_head_still_tells_of_the_end_and_nothing_is_new() {
+    let rig = Rig::new();
+    let ledger = rig.ledger();
+    for at in 0..5 {
+        append(&ledger, &format!("record {at}")).unwrap();
+    }
+    drop(ledger);
+    let end = Book::open(&rig.folder()).unwrap().end().unwrap();
+    let file = rig.last_file();
+    let text = fs::read_to_string(&file).unwrap();
+    for left in [4, 0] {
+        let lines: String = text.lines().take(left).map(|line| format!("{line}\n")).collect();
+        fs::write(&file, lines).unwrap();
+        let read = Book::open(&rig.folder()).unwrap().after(&end, 10);
+        assert!(matches!(read, Err(FollowError::NotThisBook { .. })), "{read:?}");
+    }
+    fs::remove_file(&file).unwrap();
+    let read = Book::open(&rig.folder()).unwrap().after(&end, 10);
+    assert!(matches!(read, Err(FollowError::NotThisBook { .. })), "{read:?}");
+    fs::write(&file, text).unwrap();
+    assert!(Book::open(&rig.folder()).unwrap().after(&end, 10).unwrap().is_empty());
+}

@@ -18,6 +18,7 @@ pub(super) fn run(place: &Place, arguments: &ExportArguments) -> Result<Exit, Fa
     let to = Target::parse(&arguments.to).map_err(|error| {
         Failure::usage(error, "`tollgate audit export --help` lists the destinations")
     })?;
+    let to = whole(to)?;
     let known = known(&place.desk, Some(&place.folder))?;
     refuse_own_file(&to, &known.ledger)?;
     let options =
@@ -41,6 +42,18 @@ pub(super) fn run(place: &Place, arguments: &ExportArguments) -> Result<Exit, Fa
     let to = shown(&to, LINE_CHARS_MAX);
     say(&format!("sent {} records to {to}, up to number {}\n", done.records, done.seq))?;
     Ok(if done.lost > 0 { Exit::No } else { Exit::Done })
+}
+
+/// A destination that means the same from every folder: its cursor is known by it.
+fn whole(to: Target) -> Result<Target, Failure> {
+    let Target::File(path) = to else { return Ok(to) };
+    let whole = std::path::absolute(&path).map_err(|error| {
+        Failure::usage(format!("`{}` is no file: {error}", path.display()), "name it from /")
+    })?;
+    // A folder that is reached by a link is the same folder.
+    let folder = whole.parent().and_then(|folder| folder.canonicalize().ok());
+    let named = folder.zip(whole.file_name()).map(|(folder, name)| folder.join(name));
+    Ok(Target::File(named.unwrap_or(whole)))
 }
 
 fn tell(to: &Target, notice: &Notice) {

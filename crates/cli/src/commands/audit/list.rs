@@ -3,6 +3,7 @@
 use super::Place;
 use super::row::{COLUMNS, row};
 use crate::args::{ListArguments, TailArguments};
+use crate::commands::hooks::unknown_hook;
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, told};
 use crate::past::unreadable;
@@ -24,6 +25,7 @@ pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Fai
     if arguments.json {
         answer(&found.iter().map(line).collect::<String>())?;
     } else if found.is_empty() {
+        refuse_unknown_hook(place, arguments)?;
         answer("no record matches\n")?;
     } else {
         let rows: Vec<_> = found.iter().map(|entry| row(&entry.line.json)).collect();
@@ -33,6 +35,20 @@ pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Fai
         }
     }
     Ok(Exit::Done)
+}
+
+/// A hook that no policy has and no record names is a slip of the pen, and not a hook that did nothing.
+fn refuse_unknown_hook(place: &Place, arguments: &ListArguments) -> Result<(), Failure> {
+    let Some(hook) = arguments.which.hook.as_deref() else { return Ok(()) };
+    let Ok(loaded) = place.desk.load() else { return Ok(()) };
+    if loaded.hooks().any(|known| known.name == hook) {
+        return Ok(());
+    }
+    let only = Filter { hook: Some(hook.to_owned()), ..Filter::default() };
+    match place.newest(&only, 1, arguments.no_index)?.is_empty() {
+        true => Err(unknown_hook(hook, &loaded)),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Failure> {

@@ -91,6 +91,11 @@ pub(super) fn result(record: &Json) -> (String, Look) {
             (_, _) => ("ok".to_owned(), Look::Green),
         };
     }
+    if let (Some("approval"), Some(state)) =
+        (text(record, "kind"), record.get("detail").and_then(|detail| text(detail, "state")))
+    {
+        return (state.to_owned(), Look::Bold);
+    }
     let Some(verdict) = text(record, "verdict") else { return ("-".to_owned(), Look::Dim) };
     if let Some(would) = text(record, "would").filter(|would| *would != verdict) {
         return (format!("{verdict} (dry: {would})"), Look::Bold);

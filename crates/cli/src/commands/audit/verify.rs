@@ -5,7 +5,7 @@ use super::Place;
 use crate::args::{AnchorArguments, VerifyArguments};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
-use crate::past::{is_there, no_ledger, open, read, unread, unreadable};
+use crate::past::{is_there, no_ledger, open, read, unreadable};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -209,7 +209,12 @@ pub(super) fn anchor(place: &Place, arguments: &AnchorArguments) -> Result<Exit,
         Failure::usage("this ledger is not signed", "name the ledger of the policy in force")
     })?;
     if let Some(file) = &arguments.to {
-        append(file, &last).map_err(|error| unread(file, &error))?;
+        append(file, &last).map_err(|error| {
+            Failure::usage(
+                format!("the checkpoint cannot be written to `{}`: {error}", file.display()),
+                "name a file in a folder that is there, can be written to and has room",
+            )
+        })?;
         say(&format!("{} records are anchored in `{}`\n", last.size, file.display()))?;
     }
     if let Some(socket) = &arguments.syslog {
