@@ -29,7 +29,7 @@ use tollgate::gate::{
 };
 use tollgate::places::user_name;
 use tollgate::policy::snapshot::Freshness;
-use tollgate::store::SystemClock;
+use tollgate::store::{StoreError, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
 use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
 
@@ -265,6 +265,15 @@ fn with_notices(heard: &Heard, tollgate: &Tollgate) -> Heard {
 
 fn unopened(error: &OpenError) -> Trouble {
     match error {
+        // The agent hears what is wrong and never the remedy; `status` tells a person that.
+        OpenError::Store(StoreError::SetBack { .. }) => Trouble::new(
+            "ledger_unavailable",
+            "the ledger does not lead on from what its key has signed; `tollgate status` says more",
+        ),
+        OpenError::Store(StoreError::Key { .. }) => Trouble::new(
+            "ledger_unavailable",
+            "the key of the ledger cannot be used; `tollgate status` says more",
+        ),
         OpenError::Store(error) => Trouble::new("ledger_unavailable", error),
         OpenError::Policy(_) | OpenError::NoPolicy | OpenError::Places(_) | OpenError::Trust(_) => {
             Trouble::new("bad_policy", error)

@@ -379,6 +379,7 @@ fn a_ledger_that_was_taken_away_refuses_calls_and_status_and_verification_say_so
         let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "ls"));
         refuses(&ran);
         assert!(ran.err.contains("does not lead on"), "{}", ran.err);
+        assert!(!ran.err.contains("bring it back"), "the agent hears no remedy: {}", ran.err);
     }
     let status = rig.run(&["status"]).expect(0).out;
     assert!(status.contains("THE LEDGER CANNOT GO ON"), "{status}");
@@ -395,7 +396,10 @@ fn a_ledger_whose_key_is_gone_refuses_calls_and_gets_no_other_key() {
     fs::remove_file(rig.path("state/keys/ledger.key")).unwrap();
     let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "ls"));
     refuses(&ran);
-    assert!(ran.err.contains("it is gone, and has signed this ledger"), "{}", ran.err);
+    assert!(ran.err.contains("the key of the ledger cannot be used"), "{}", ran.err);
+    assert!(!ran.err.contains("move"), "the agent hears no remedy: {}", ran.err);
+    let status = rig.run(&["status"]).expect(0).out;
+    assert!(status.contains("it is gone, and has signed this ledger"), "{status}");
     assert!(!rig.path("state/keys/ledger.key").exists());
 }
 
