@@ -5,6 +5,8 @@
 //! part that is not literal. That keeps one representation from the first word to the last path.
 //! Refused: such a character in a text from outside (the caller turns it into `unknown`).
 
+use std::borrow::Cow;
+
 /// `*`: any run of characters without a slash.
 pub(crate) const ANY: char = '\u{E000}';
 /// `?` or a bracket expression: one character but a slash.
@@ -23,6 +25,9 @@ pub(crate) const INIT: char = '\u{E006}';
 pub(crate) const SECRET: char = '\u{E007}';
 /// The content of a file that could not be read.
 pub(crate) const FILE: char = '\u{E008}';
+/// Stands behind text that a command read from a file, or that names this machine: wherever it is sent,
+/// data leaves. It holds no text itself.
+pub(crate) const DATA: char = '\u{E009}';
 /// Anything at all.
 pub(crate) const VOID: char = '\u{E00F}';
 /// An unquoted `{`, `,`, `}` before brace expansion.
@@ -49,6 +54,14 @@ pub(crate) fn has_void(text: &str) -> bool {
     has_mark(text) && text.contains([VOID, REMOTE, INIT, SECRET, FILE])
 }
 
+/// The text without what says that it is data, which means nothing for paths and programs.
+pub(crate) fn without_data(text: &str) -> Cow<'_, str> {
+    match has_mark(text) && text.contains(DATA) {
+        true => Cow::Owned(text.replace(DATA, "")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 /// The text as a person reads it.
 pub(crate) fn shown(text: &str) -> String {
     if !has_mark(text) {
@@ -66,6 +79,7 @@ pub(crate) fn shown(text: &str) -> String {
             SECRET => out.push_str("<secret variable>"),
             FILE => out.push_str("<content of a file>"),
             VOID => out.push_str("<unknown>"),
+            DATA => {}
             OPEN => out.push('{'),
             COMMA => out.push(','),
             CLOSE => out.push('}'),

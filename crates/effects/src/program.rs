@@ -9,6 +9,7 @@ pub(crate) mod build;
 pub(crate) mod code;
 pub(crate) mod files;
 pub(crate) mod find;
+pub(crate) mod foreign;
 pub(crate) mod git;
 pub(crate) mod invoke;
 pub(crate) mod network;

@@ -15,6 +15,7 @@ use crate::limits::{
 use crate::mark;
 use crate::net;
 use crate::path::{self, PathTarget};
+use crate::program::foreign::Fetched;
 use crate::program::table::Programs;
 use crate::shell::expand::Choice;
 use crate::shell::scope::Scope;
@@ -59,6 +60,8 @@ pub(crate) struct Run<'e> {
     links: Vec<(String, String)>,
     /// Git remotes that this text names, with their addresses.
     pub(crate) remotes: HashMap<String, String>,
+    /// Folders whose content this text fetches from the network.
+    pub(crate) foreign: Vec<Fetched>,
     /// The functions that are being called.
     pub(crate) calls: Vec<Box<str>>,
     /// What `trap` has put off to the end of the present text.
@@ -89,6 +92,7 @@ impl<'e> Run<'e> {
             folders: HashMap::new(),
             links: Vec::new(),
             remotes: HashMap::new(),
+            foreign: Vec::new(),
             calls: Vec::new(),
             traps: Vec::new(),
             depth: 0,
@@ -203,6 +207,11 @@ impl<'e> Run<'e> {
         if text.is_empty() {
             return;
         }
+        // What a file holds, or who this is, as a part of an address: the other side reads it.
+        if text.contains(mark::DATA) {
+            self.thing(Verb::Sends, "computed");
+        }
+        let text = &*mark::without_data(text);
         match net::host_of(text) {
             Some(host) if mark::has_mark(&host) => {
                 self.unknown(Verb::Contacts, Reason::HostText);
@@ -222,6 +231,7 @@ impl<'e> Run<'e> {
             self.host(text);
             return;
         }
+        let text = &*mark::without_data(text);
         let void = mark::has_void(text);
         if void && text.starts_with(|c| mark::is_mark(c) && mark::has_void(&c.to_string())) {
             self.unknown(verb, Reason::PathText);

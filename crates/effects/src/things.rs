@@ -145,8 +145,8 @@ const EXPOSES: &[&str] = &[
 ];
 
 /// `input`: what is piped in; `computed`: a value that is only known when it runs; `data`: what a
-/// request carries; `web-search`: the words of a search.
-const SENDS: &[&str] = &["computed", "data", "input", "web-search"];
+/// request carries; `upload`: a file as a whole; `web-search`: the words of a search.
+const SENDS: &[&str] = &["computed", "data", "input", "upload", "web-search"];
 
 /// The things that `verb` can act on, in the order of the alphabet; none for verbs of paths, programs
 /// and hosts.

@@ -68,12 +68,12 @@ impl Run<'_> {
         } else if mark::has_void(file) || temporary {
             self.unknown(Verb::Runs, Reason::Script);
         } else {
-            self.unknown(Verb::Does, Reason::Script);
+            self.of_project(&scope.cwd, Some(file), Reason::Script);
         }
     }
 
     pub(crate) fn make(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
-        self.unknown(Verb::Does, Reason::ProjectCode);
+        self.of_project(&scope.cwd, None, Reason::ProjectCode);
         for word in &running.args.positionals {
             if let Some((name, value)) = word.split_once('=') {
                 if name == "SHELL" {
@@ -124,7 +124,7 @@ impl Run<'_> {
         scope: &Scope,
         running: &Running<'_, '_>,
     ) -> Option<String> {
-        self.unknown(Verb::Does, Reason::ProjectCode);
+        self.of_project(&scope.cwd, None, Reason::ProjectCode);
         let text = self.content(scope, "package.json")?;
         let package: serde_json::Value = serde_json::from_str(&text).ok()?;
         let scripts = package.get("scripts")?;
@@ -158,7 +158,11 @@ impl Run<'_> {
             .iter()
             .any(|(role, _)| matches!(role, crate::program::table::Role::Code(_)));
         if carried {
-            if matches!(lang, Lang::Perl | Lang::Ruby) {
+            // `ruby -run -e httpd FOLDER`.
+            if running.args.has("-run") {
+                let folder = running.args.positionals.first().map_or(".", String::as_str);
+                self.served(scope, folder);
+            } else if matches!(lang, Lang::Perl | Lang::Ruby) {
                 let in_place = running.args.has("-i");
                 for file in &running.args.positionals {
                     let verb = if in_place { Verb::Writes } else { Verb::Reads };

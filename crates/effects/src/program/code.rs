@@ -135,7 +135,7 @@ impl Run<'_> {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
             return;
         }
-        if text.trim() == mark::FILE.to_string() {
+        if mark::without_data(text).trim() == mark::FILE.to_string() {
             self.unknown(Verb::Does, Reason::Script);
             return;
         }

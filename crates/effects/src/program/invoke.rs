@@ -187,7 +187,7 @@ impl Run<'_> {
         if !in_table {
             match language_of(name) {
                 Some(lang) => self.unknown_script(scope, name, lang),
-                None => self.unknown(Verb::Does, Reason::Script),
+                None => self.of_project(&scope.cwd, Some(name), Reason::Script),
             }
         }
         false
@@ -286,6 +286,7 @@ impl Run<'_> {
         match record.out {
             Out::Unknown => mark::VOID.to_string(),
             Out::Word => mark::WORD.to_string(),
+            Out::Machine => format!("{}{}", mark::WORD, mark::DATA),
             Out::Nothing => String::new(),
             Out::Cwd => scope.cwd.to_string(),
             Out::Root => self.root(),

@@ -164,6 +164,12 @@ impl Run<'_> {
     pub(crate) fn openssl(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
         let _ = scope;
         let sub = running.args.sub.as_str();
+        // What is read is a key, and it is written where everybody looks.
+        let hides = ["-pubout", "-noout", "-out", "-nokeys", "-export", "-pubin", "-check", "-topk8"];
+        let shows = matches!(sub, "rsa" | "pkey" | "ec" | "dsa" | "pkcs12" | "pkcs8");
+        if shows && running.args.has("-in") && !hides.iter().any(|option| running.args.has(option)) {
+            self.thing(Verb::Exposes, "credential-store");
+        }
         if sub == "s_client" {
             if !running.stdin.is_empty() && running.stdin != "\n" && running.stdin != "Q\n" {
                 self.thing(Verb::Sends, "input");

@@ -33,9 +33,16 @@ impl Run<'_> {
                 Act::SendsInput => self.thing(Verb::Sends, "input"),
                 Act::RunsInput => self.effective_input(running.stdin),
                 Act::Environment => self.environment(),
-                Act::ProjectCode => self.unknown(Verb::Does, Reason::ProjectCode),
+                Act::ProjectCode => self.of_project(&scope.cwd, None, Reason::ProjectCode),
                 Act::Opaque => self.unknown(Verb::Does, Reason::Program),
                 Act::Hidden => self.unknown(Verb::Runs, Reason::RunText),
+                Act::Fetched => self.fetched(scope, running),
+                Act::Unpacks => {
+                    let archive = running.args.positionals.iter().find(|word| word.contains('.'));
+                    let folder = ["-d", "-o", "-C"].iter().find_map(|o| running.args.value(o));
+                    let archive = archive.map_or("", String::as_str);
+                    self.unpacked(scope, archive, running.stdin, folder.unwrap_or("."));
+                }
                 Act::Agent if running.args.acts_on(&Act::NoAgent) => {}
                 Act::Agent => {
                     let target = Target::Agent { name: running.name.into(), unguarded };
@@ -100,7 +107,7 @@ impl Run<'_> {
             }
             Role::Into => self.place_into(scope, running, value, tree),
             Role::Host | Role::Url => self.host(value),
-            Role::Send => self.send_file(scope, value),
+            Role::Send => self.upload(scope, value),
             Role::Data => self.send_data(scope, value),
             Role::Remote => match net::remote_host(value) {
                 Some(host) => self.host(host),
@@ -191,6 +198,20 @@ impl Run<'_> {
         self.path(scope, Verb::Sends, value, false);
     }
 
+    /// A file as a whole goes to the host.
+    pub(crate) fn upload(&mut self, scope: &Scope, value: &str) {
+        self.send_file(scope, value);
+        self.thing(Verb::Sends, "upload");
+    }
+
+    /// A form: what is a file in it is uploaded.
+    pub(crate) fn form(&mut self, scope: &Scope, value: &str) {
+        self.send_data(scope, value);
+        if value.contains("=@") || value.contains("=<") {
+            self.thing(Verb::Sends, "upload");
+        }
+    }
+
     fn send_data(&mut self, scope: &Scope, value: &str) {
         // `name=@file`, `@file`, `name=<file`, `name@file`.
         let file = value.split_once('@').filter(|(front, _)| {
@@ -200,7 +221,10 @@ impl Run<'_> {
         match file {
             Some(file) => {
                 let file = file.split(';').next().unwrap_or_default();
-                self.send_file(scope, file);
+                match is_body(file) {
+                    true => self.send_file(scope, file),
+                    false => self.upload(scope, file),
+                }
             }
             // A secret variable is told by itself.
             None if value.contains([mark::VOID, mark::REMOTE]) => {
@@ -287,6 +311,17 @@ impl Run<'_> {
             self.path(scope, Verb::Reads, source, false);
         }
     }
+}
+
+/// Whether a file is the body of a request by its name: what an API takes, and no archive or source.
+fn is_body(file: &str) -> bool {
+    const BODIES: &[&str] = &[
+        "json", "jsonl", "ndjson", "geojson", "yaml", "yml", "xml", "soap", "graphql", "gql", "csv",
+        "txt", "-",
+    ];
+    let name = path::base_name(file);
+    let end = name.rsplit('.').next().unwrap_or_default();
+    BODIES.contains(&end) || mark::has_mark(end)
 }
 
 /// Whether all that a program is aimed at is this machine: one's own app is tested, nobody attacked. What

@@ -10,6 +10,7 @@ use crate::mark;
 use crate::net;
 use crate::path;
 use crate::program::code::language_of;
+use crate::program::foreign::is_known_registry;
 use crate::program::invoke::Running;
 use crate::program::table::{Act, Lang, Role, Spec};
 use crate::run::Run;
@@ -44,8 +45,16 @@ impl Run<'_> {
     ) {
         match spec {
             Spec::Source if value == "-" => self.effective_input(running.stdin),
-            Spec::Source => self.package_source(value, false),
-            Spec::Repository => self.package_source(value, true),
+            Spec::Source => self.package_place(scope, value, false),
+            Spec::Repository => self.package_place(scope, value, true),
+            Spec::Registry => self.registry(value),
+            Spec::Carried if value.contains(mark::DATA) => self.thing(Verb::Sends, "computed"),
+            Spec::Carried => {}
+            Spec::Form => self.form(scope, value),
+            Spec::Template if ["Env", "env", ".data", ".Data"].iter().any(|n| value.contains(n)) => {
+                self.thing(Verb::Exposes, "app-config");
+            }
+            Spec::Template => {}
             Spec::Manifest if address(value, false).is_some() => self.package_source(value, false),
             Spec::Manifest if value == "-" => self.effective_input(running.stdin),
             Spec::Manifest => {
@@ -88,8 +97,12 @@ impl Run<'_> {
     }
 
     /// A package that is installed: from a registry, or from an address.
-    fn package_source(&mut self, value: &str, shorthand: bool) {
+    pub(crate) fn package_source(&mut self, value: &str, shorthand: bool) {
         if let Some(address) = address(value, shorthand) {
+            if is_known_registry(&address) {
+                self.host(&address);
+                return;
+            }
             self.host(&address);
             self.unknown(Verb::Runs, Reason::RunText);
         }

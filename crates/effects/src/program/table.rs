@@ -120,6 +120,14 @@ pub(crate) enum Spec {
     Lookup,
     /// `KEY=VALUE`, where the value of some keys is a command.
     Setting,
+    /// A server that packages come from.
+    Registry,
+    /// Text that goes along to the host: it counts where it holds data.
+    Carried,
+    /// A form's fields: a file among them is uploaded.
+    Form,
+    /// The pattern of what is shown: it may name the variables of an environment.
+    Template,
 }
 
 /// Languages whose one-liners are looked into.
@@ -181,6 +189,10 @@ pub(crate) enum Act {
     ReadsArgs,
     /// What the source does not have is deleted at the target.
     Mirror,
+    /// A repository is fetched: its address, and the folder it goes to.
+    Fetched,
+    /// An archive is unpacked: the first argument, into the folder that an option names.
+    Unpacks,
 }
 
 /// What a program prints, as far as it matters to what comes after it.
@@ -190,6 +202,8 @@ pub(crate) enum Out {
     Unknown,
     /// One or more words without a slash.
     Word,
+    /// Who and where this is: a word, and data.
+    Machine,
     /// The folder it is in.
     Cwd,
     /// The workspace's root.

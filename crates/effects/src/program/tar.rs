@@ -141,35 +141,35 @@ impl Run<'_> {
         if line.anywhere && line.mode == 'x' {
             self.unknown(Verb::Writes, Reason::PathText);
         }
-        self.archive(scope, line.mode, line.archive.as_deref(), &line.folder, &line.members);
+        self.archive(scope, &line, running.stdin);
         None
     }
 
     fn archive(
         &mut self,
         scope: &Scope,
-        mode: char,
-        archive: Option<&str>,
-        folder: &str,
-        members: &[String],
+        line: &Line,
+        stdin: &str,
     ) {
-        let archive = archive.unwrap_or("-");
+        let Line { mode, folder, members, .. } = line;
+        let archive = line.archive.as_deref().unwrap_or("-");
         let mut inner = scope.clone();
         let at = crate::path::normalise(&scope.cwd, folder);
         inner.conditional = 0;
         inner.change_folder(&at.unwrap_or_else(|| mark::VOID.to_string()));
-        match mode {
+        match *mode {
             'c' | 'r' | 'u' | 'd' => {
                 self.path(scope, Verb::Writes, archive, false);
                 for member in members {
                     self.path(&inner, Verb::Reads, member, true);
-                    if mode == 'd' {
+                    if *mode == 'd' {
                         self.path(&inner, Verb::Deletes, member, true);
                     }
                 }
             }
             'x' => {
                 self.path(scope, Verb::Reads, archive, false);
+                self.unpacked(scope, archive, stdin, folder);
                 // What an archive holds is not known; it lands below the folder.
                 if members.is_empty() {
                     self.path(&inner, Verb::Writes, ".", false);

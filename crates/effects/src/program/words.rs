@@ -58,6 +58,10 @@ fn spec(word: &str) -> Option<Spec> {
         "show" => Spec::Shown,
         "lookup" => Spec::Lookup,
         "setting" => Spec::Setting,
+        "registry" => Spec::Registry,
+        "carried" => Spec::Carried,
+        "form" => Spec::Form,
+        "template" => Spec::Template,
         _ => return None,
     })
 }
@@ -126,6 +130,8 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         "deletesargs" => Act::DeletesArgs,
         "readsargs" => Act::ReadsArgs,
         "mirror" => Act::Mirror,
+        "fetched" => Act::Fetched,
+        "unpacks" => Act::Unpacks,
         _ => return None,
     })
 }
@@ -133,6 +139,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
 pub(crate) fn out(name: &str) -> Option<Out> {
     Some(match name {
         "word" => Out::Word,
+        "machine" => Out::Machine,
         "cwd" => Out::Cwd,
         "root" => Out::Root,
         "below" => Out::Below,

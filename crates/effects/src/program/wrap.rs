@@ -263,10 +263,12 @@ impl Run<'_> {
         let mut inner = Scope::new(&folder);
         inner.vars = Rc::clone(&scope.vars);
         let outside = std::mem::take(&mut self.out);
-        self.invoke(&mut inner, argv, running.stdin);
+        let printed = self.invoke(&mut inner, argv, running.stdin);
         let inside = std::mem::replace(&mut self.out, outside);
         self.of_container(scope, &inside, &mounts);
-        Some(mark::VOID.to_string())
+        // A secret that is shown inside is shown here.
+        let secret = printed.contains(mark::SECRET);
+        Some(if secret { printed } else { mark::VOID.to_string() })
     }
 
     fn of_container(&mut self, scope: &Scope, inside: &Effects, mounts: &[(String, String)]) {

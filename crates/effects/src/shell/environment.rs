@@ -4,6 +4,7 @@
 
 use crate::effect::{Reason, Verb};
 use crate::path;
+use crate::program::foreign::is_registry_variable;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var};
 
@@ -137,6 +138,8 @@ impl Run<'_> {
     pub(crate) fn environment_variable(&mut self, scope: &Scope, name: &str, value: &str) {
         if is_proxy(name) {
             self.host(value);
+        } else if is_registry_variable(name) {
+            self.registry(value);
         } else if COMMANDS.contains(&name) || is_runner(name) {
             if value.starts_with('/') && self.is_shared(value) {
                 self.unknown(Verb::Runs, Reason::Environment);

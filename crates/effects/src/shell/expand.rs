@@ -4,12 +4,16 @@
 //! deletion of something that ends in `/cache`. Refused: losing a part of a word because another part
 //! is not known.
 
+use crate::effect::{Effect, Verb};
 use crate::limits::{BRACE_WORDS_MAX, CHOICES_MAX, FLOW_BYTES_MAX, VALUES_MAX, WORDS_MAX};
 use crate::mark;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var, is_secret_name};
 use crate::shell::syntax::{Op, Part, Word};
 use crate::shell::text::{braces, cut, first_letter, slice, unescape, unescape_backtick, weaker};
+
+/// Up to here the content of a file is a version or a name, and no data.
+const WORD_BYTES_MAX: usize = 40;
 
 /// Which of several values each variable takes while one command is analysed: an odometer.
 #[derive(Debug, Default)]
@@ -111,7 +115,15 @@ impl Run<'_> {
 
     /// The output of a command that is put into a word: a secret in it is shown when the word is.
     fn caught(&mut self, before: usize, text: String) -> String {
-        if self.out.take_back_shown(before) { mark::SECRET.to_string() } else { text }
+        if self.out.take_back_shown(before) {
+            return mark::SECRET.to_string();
+        }
+        let reads = |effect: &Effect| effect.verb == Verb::Reads;
+        let is_much = mark::has_void(&text) || text.len() > WORD_BYTES_MAX;
+        if is_much && !text.ends_with(mark::DATA) && self.out.iter().skip(before).any(reads) {
+            return format!("{text}{}", mark::DATA);
+        }
+        text
     }
 
     /// The one text of some parts, without splitting: assignments, here-documents, redirections.
@@ -262,6 +274,10 @@ impl Run<'_> {
             Op::Length => vec![mark::WORD.to_string()],
             Op::Default(parts) | Op::Assign(parts) => {
                 let default = self.text(scope, parts);
+                // `${OLD_PATH:-}:/bin`: an empty one would be the present folder, and is there only where
+                // the variable never was set.
+                let lists_folders = name.ends_with("PATH") && default.is_empty();
+                let default = if lists_folders { mark::WORD.to_string() } else { default };
                 let value = match single(&known) {
                     Some(value) if !value.is_empty() => value,
                     Some(_) => default,

@@ -60,10 +60,10 @@ impl Run<'_> {
         }
         if text.contains(mark::REMOTE) {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
-        } else if text.trim() == mark::INIT.to_string() {
+        } else if mark::without_data(text).trim() == mark::INIT.to_string() {
             self.unknown(Verb::Does, Reason::SetUpText);
             return true;
-        } else if text.trim() == mark::FILE.to_string() {
+        } else if mark::without_data(text).trim() == mark::FILE.to_string() {
             self.unknown(Verb::Does, Reason::Script);
             return true;
         } else if text.contains([mark::VOID, mark::SECRET, mark::INIT, mark::FILE])
