@@ -214,7 +214,27 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
             for disguised in DISGUISES {
                 refused("bash", "command", disguised);
             }
-            for harmless in ["cat policy.yaml", "tollgate status", "echo x > notes.txt"] {
+            for by_git in [
+                "git rm policy.yaml",
+                "git mv policy.yaml other.yaml",
+                "git stash -- policy.yaml",
+                "git stash push -m x -- policy.yaml",
+                "git checkout HEAD~1 -- policy.yaml",
+                "git restore --source HEAD~1 policy.yaml",
+                "git clean -fd policy.yaml",
+                "git update-index --skip-worktree policy.yaml",
+                "git update-index --assume-unchanged policy.yaml",
+            ] {
+                refused("bash", "command", by_git);
+            }
+            for harmless in [
+                "cat policy.yaml",
+                "tollgate status",
+                "echo x > notes.txt",
+                "git stash push -- notes.txt",
+                "git diff policy.yaml",
+                "git add policy.yaml",
+            ] {
                 assert_eq!(
                     decide("bash", "command", harmless).verdict,
                     Verdict::Allow,
@@ -265,6 +285,10 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
                 "command",
                 &format!("cd {} && rm -f ./{file}", root.join("project").display()),
             );
+        }
+        for folder in ["ln -sfn x .claude", "mv .claude x", "mv x .claude", "cp -r x .claude"] {
+            let at = root.join("project");
+            refused("bash", "command", &format!("cd {} && {folder}", at.display()));
         }
         refused("write_file", "path", &format!("{home}/.claude/settings.json"));
         refused("bash", "command", "echo '{}' > ~/.codex/hooks.json");

@@ -144,7 +144,7 @@ impl Run<'_> {
         }
     }
 
-    fn is_fetched(&self, at: &str, is_script: bool) -> bool {
+    pub(crate) fn is_fetched(&self, at: &str, is_script: bool) -> bool {
         self.foreign.iter().any(|fetched| {
             let below = at
                 .strip_prefix(&*fetched.folder)

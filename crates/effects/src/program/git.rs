@@ -169,6 +169,13 @@ impl Run<'_> {
         self.git(scope, running);
         let mut words = running.args.positionals.iter().map(String::as_str);
         let mut key = words.next().unwrap_or_default();
+        let removes = ["--unset", "--unset-all", "--remove-section", "--rename-section"];
+        let removes = removes.iter().any(|option| running.args.has(option))
+            || matches!(key, "unset" | "remove-section" | "rename-section");
+        if removes && running.argv.iter().any(|word| guards(word)) {
+            self.path(scope, Verb::Writes, ".git/config", false);
+            return None;
+        }
         if matches!(key, "set" | "get" | "unset" | "list") {
             key = words.next().unwrap_or_default();
         }
@@ -286,6 +293,13 @@ impl Run<'_> {
         }
     }
 
+    /// Files that are written as the repository has them.
+    fn put_back(&mut self, scope: &Scope, files: &[String]) {
+        for file in files {
+            self.path(scope, Verb::Writes, file, false);
+        }
+    }
+
     /// `git checkout` and `git switch`: a branch is harmless, paths lose what was not committed.
     pub(crate) fn git_checkout(
         &mut self,
@@ -298,10 +312,14 @@ impl Run<'_> {
             // Only what is staged: the files stay as they are.
             if !args.has("--staged") || args.has("--worktree") {
                 self.thing(Verb::Destroys, "work");
+                self.put_back(scope, &args.positionals);
             }
             return None;
         }
         let after = running.argv.iter().skip_while(|word| *word != "--").nth(1);
+        if let Some(at) = running.argv.iter().position(|word| word == "--") {
+            self.put_back(scope, running.argv.get(at + 1..).unwrap_or_default());
+        }
         let dot = args.positionals.iter().any(|word| word == "." || word == "./" || word == ":/");
         let creates = args.has("-b") || args.has("-B") || args.has("--orphan") || args.has("-c");
         let many = args.positionals.len() > 1 && !creates && !args.has("--track");
@@ -310,4 +328,10 @@ impl Run<'_> {
         }
         None
     }
+}
+
+/// Whether a setting, or a section with it, says which hooks guard the repository.
+fn guards(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key == "core.hookspath" || key == "core"
 }

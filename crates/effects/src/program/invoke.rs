@@ -184,7 +184,13 @@ impl Run<'_> {
             self.run_script_text(scope, lang, &text, args, stdin);
             return true;
         }
-        if !in_table {
+        if in_table {
+            // A known name, but not the known program: `./x/configure` of what came a moment ago.
+            let at = path::normalise(&scope.cwd, name).unwrap_or_default();
+            if self.is_fetched(&at, true) {
+                self.unknown(Verb::Runs, Reason::RunText);
+            }
+        } else {
             match language_of(name) {
                 Some(lang) => self.unknown_script(scope, name, lang),
                 None => self.of_project(&scope.cwd, Some(name), Reason::Script),

@@ -165,9 +165,11 @@ impl Run<'_> {
         let _ = scope;
         let sub = running.args.sub.as_str();
         // What is read is a key, and it is written where everybody looks.
-        let hides = ["-pubout", "-noout", "-out", "-nokeys", "-export", "-pubin", "-check", "-topk8"];
+        let hides =
+            ["-pubout", "-noout", "-out", "-nokeys", "-export", "-pubin", "-check", "-topk8"];
         let shows = matches!(sub, "rsa" | "pkey" | "ec" | "dsa" | "pkcs12" | "pkcs8");
-        if shows && running.args.has("-in") && !hides.iter().any(|option| running.args.has(option)) {
+        if shows && running.args.has("-in") && !hides.iter().any(|option| running.args.has(option))
+        {
             self.thing(Verb::Exposes, "credential-store");
         }
         if sub == "s_client" {

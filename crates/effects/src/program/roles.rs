@@ -250,8 +250,10 @@ impl Run<'_> {
                     .is_some_and(|at| self.ctx.files.look(&at) == Entry::Folder)
         };
         let moved = running.args.values.iter().any(|(role, _)| *role == Role::Move);
+        // A link to a folder puts all below it in its place.
+        let whole = moved || matches!(running.name, "ln" | "gln");
         if !is_folder {
-            self.path(scope, Verb::Writes, into, tree || moved);
+            self.path(scope, Verb::Writes, into, tree || whole);
         }
         if is_folder || !self.ctx.files.is_present() {
             for source in sources.iter().take(64) {
@@ -316,8 +318,8 @@ impl Run<'_> {
 /// Whether a file is the body of a request by its name: what an API takes, and no archive or source.
 fn is_body(file: &str) -> bool {
     const BODIES: &[&str] = &[
-        "json", "jsonl", "ndjson", "geojson", "yaml", "yml", "xml", "soap", "graphql", "gql", "csv",
-        "txt", "-",
+        "json", "jsonl", "ndjson", "geojson", "yaml", "yml", "xml", "soap", "graphql", "gql",
+        "csv", "txt", "-",
     ];
     let name = path::base_name(file);
     let end = name.rsplit('.').next().unwrap_or_default();

@@ -51,7 +51,9 @@ impl Run<'_> {
             Spec::Carried if value.contains(mark::DATA) => self.thing(Verb::Sends, "computed"),
             Spec::Carried => {}
             Spec::Form => self.form(scope, value),
-            Spec::Template if ["Env", "env", ".data", ".Data"].iter().any(|n| value.contains(n)) => {
+            Spec::Template
+                if ["Env", "env", ".data", ".Data"].iter().any(|n| value.contains(n)) =>
+            {
                 self.thing(Verb::Exposes, "app-config");
             }
             Spec::Template => {}

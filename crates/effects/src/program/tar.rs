@@ -145,12 +145,7 @@ impl Run<'_> {
         None
     }
 
-    fn archive(
-        &mut self,
-        scope: &Scope,
-        line: &Line,
-        stdin: &str,
-    ) {
+    fn archive(&mut self, scope: &Scope, line: &Line, stdin: &str) {
         let Line { mode, folder, members, .. } = line;
         let archive = line.archive.as_deref().unwrap_or("-");
         let mut inner = scope.clone();

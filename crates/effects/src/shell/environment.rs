@@ -66,6 +66,7 @@ const ESCAPES: &[(&str, &[&str])] = &[
     ("PS4", &["$(", "`"]),
     ("FZF_DEFAULT_OPTS", &["execute", "become", "reload", "--preview"]),
     ("TAR_OPTIONS", &["to-command", "checkpoint-action", "compress-program", "-I"]),
+    ("GOFLAGS", &["-toolexec", "-exec", "-insecure", "-overlay"]),
     ("MAKEFLAGS", &["--eval", "SHELL=", "-f"]),
     ("JAVA_TOOL_OPTIONS", &["-javaagent", "-agentpath", "OnError", "OnOutOfMemoryError"]),
     ("_JAVA_OPTIONS", &["-javaagent", "-agentpath", "OnError", "OnOutOfMemoryError"]),

@@ -64,6 +64,11 @@ const COMMANDS: &[&str] = &[
     "mshta",
     "regsvr32",
     "rundll32",
+    "msiexec",
+    "javaws",
+    "presentationhost",
+    "ieexec",
+    "desktopimgdownldr",
     "cscript",
     "wscript",
     "forfiles",
@@ -243,8 +248,8 @@ impl Run<'_> {
         let targets = &command.targets;
         match command.name {
             "stop-process" | "taskkill" | "stop-service" => false,
-            "certutil" | "bitsadmin" | "mshta" | "regsvr32" | "rundll32" | "cscript"
-            | "wscript" => {
+            "certutil" | "bitsadmin" | "desktopimgdownldr" | "mshta" | "regsvr32" | "rundll32"
+            | "msiexec" | "javaws" | "presentationhost" | "ieexec" | "cscript" | "wscript" => {
                 // `javascript:..` and `vbscript:..` in place of a file.
                 if targets.iter().any(|t| t.to_ascii_lowercase().contains("script:")) {
                     self.unknown(Verb::Runs, Reason::RunText);
@@ -254,7 +259,13 @@ impl Run<'_> {
                     let at = url.find("http").unwrap_or(0);
                     self.host(url.get(at..).unwrap_or_default());
                 }
-                if !urls.is_empty() && !matches!(command.name, "certutil" | "bitsadmin") {
+                let fetches =
+                    ["certutil", "bitsadmin", "desktopimgdownldr"].contains(&command.name);
+                if !urls.is_empty() && fetches {
+                    // No download but of those who hide one.
+                    self.unknown(Verb::Runs, Reason::RunText);
+                }
+                if !urls.is_empty() && !fetches {
                     self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
                 } else if let Some(file) = targets.last().filter(|t| !t.contains("://")) {
                     self.wrote(scope, file, &mark::REMOTE.to_string(), false);

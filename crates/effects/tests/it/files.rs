@@ -140,3 +140,55 @@ fn copying_into_a_folder_writes_below_it() {
     let glob = PathGlob::new("/home/dev/project/.git/hooks/*");
     assert!(effects.paths(Verb::Writes).any(|path| path.cover(&glob) == Cover::Itself));
 }
+
+/// `deactivate` of a virtual environment puts a path back that the text never kept: it is not empty.
+#[test]
+fn setting_up_a_shell_by_a_script_does_not_change_which_code_runs() {
+    let files = Memory::default()
+        .file(
+            "/home/dev/project/.venv/bin/activate",
+            "deactivate () {
+    if [ -n \"${_OLD_VIRTUAL_PATH:-}\" ] ; then
+        PATH=\"${_OLD_VIRTUAL_PATH:-}\"
+        export PATH
+        unset _OLD_VIRTUAL_PATH
+    fi
+    hash -r 2> /dev/null
+    unset VIRTUAL_ENV
+}
+deactivate nondestructive
+export VIRTUAL_ENV=/home/dev/project/.venv
+_OLD_VIRTUAL_PATH=\"$PATH\"
+PATH=\"$VIRTUAL_ENV/\"bin\":$PATH\"
+export PATH
+",
+        )
+        .file(
+            "/home/dev/project/nvm.sh",
+            "nvm_strip_path() { printf '%s' \"${1-}\"; }
+export NVM_DIR=\"${NVM_DIR:-$HOME/.nvm}\"
+PATH=\"${PATH-}:$NVM_DIR/bin\"
+MANPATH=\"${MANPATH:-}:$NVM_DIR/share/man\"
+export PATH MANPATH
+",
+        )
+        .file(
+            "/home/dev/project/conda.sh",
+            "export CONDA_EXE='/opt/conda/bin/conda'
+PATH=\"$(dirname \"$CONDA_EXE\")/condabin${PATH:+\":${PATH}\"}\"
+export PATH
+export LD_LIBRARY_PATH=\"${LD_LIBRARY_PATH:-}:/opt/conda/lib\"
+",
+        );
+    for command in
+        ["source .venv/bin/activate && pytest", ". ./nvm.sh", "source conda.sh && python -V"]
+    {
+        let facts = lines(&seen(&files, command));
+        let changed = facts.iter().any(|fact| fact.contains("environment changes"));
+        assert!(!changed, "`{command}`: {facts:#?}");
+    }
+    for command in ["PATH=:$PATH make", "PATH=$PATH: make", "PATH=/tmp/x:$PATH make"] {
+        let facts = lines(&seen(&files, command));
+        assert!(facts.iter().any(|f| f.contains("environment changes")), "`{command}`: {facts:#?}");
+    }
+}
