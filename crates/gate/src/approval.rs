@@ -119,8 +119,9 @@ pub trait Approver: Send + Sync {
         Soon::now(Ok(()))
     }
 
-    /// A yes that was given out is free again: its call does not run.
-    fn release<'a>(&'a self, _approval: &'a Name) -> Soon<'a, ()> {
+    /// A yes that was given out to this call is free again: the call does not run. One that another call has by
+    /// now stays with that.
+    fn release<'a>(&'a self, _approval: &'a Name, _call: &'a CallKey) -> Soon<'a, ()> {
         Soon::now(())
     }
 }

@@ -177,7 +177,7 @@ impl DiskApprover {
             Stands::Waits(asked) | Stands::Answered(asked) => asked,
         };
         loop {
-            if let Some(answer) = self.answer_of(&asked, &policy.rules)? {
+            if let Some(answer) = self.answer_of(&asked, &request.call, &policy.rules)? {
                 if matches!(answer, ApprovalAnswer::Expired | ApprovalAnswer::Cancelled) {
                     self.approvals.tell(&asked.id).map_err(said)?;
                 }
@@ -196,6 +196,7 @@ impl DiskApprover {
     fn answer_of(
         &self,
         asked: &Approval,
+        call: &CallKey,
         rules: &AnswerRules,
     ) -> Result<Option<ApprovalAnswer>, Arc<str>> {
         Ok(Some(match asked.state {
@@ -216,8 +217,8 @@ impl DiskApprover {
                     );
                 }
                 Outcome::Yes(by) => {
-                    let given = asked.is_for_session()
-                        || self.approvals.claim(&asked.id, self.clock.now()).map_err(said)?;
+                    let claim = || self.approvals.claim(&asked.id, call, self.clock.now());
+                    let given = asked.is_for_session() || claim().map_err(said)?;
                     if !given {
                         return Err("the same call is being let through already".into());
                     }
@@ -332,9 +333,9 @@ impl Approver for DiskApprover {
         Soon::now(run())
     }
 
-    fn release<'a>(&'a self, approval: &'a Name) -> Soon<'a, ()> {
+    fn release<'a>(&'a self, approval: &'a Name, call: &'a CallKey) -> Soon<'a, ()> {
         // A claim that stays frees itself.
-        let _ = self.approvals.release(approval, self.clock.now());
+        let _ = self.approvals.release(approval, call, self.clock.now());
         Soon::now(())
     }
 }

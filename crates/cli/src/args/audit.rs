@@ -36,7 +36,7 @@ pub(crate) enum AuditCommand {
     Proof(ProofArguments),
     /// Take away the oldest records, with a signed tombstone in their place
     Prune(PruneArguments),
-    /// Erase one person's records; everything still verifies
+    /// Erase the records of a person, a session or a call; everything still verifies
     Erase(EraseArguments),
 }
 
@@ -280,13 +280,21 @@ pub(crate) struct PruneArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Their records are overwritten in place: what is left says when something happened, of what kind, and
+The records are overwritten in place: what is left says when something happened, of what kind, and
 what was decided. It cannot be undone. Chain, tree and checkpoints still verify, and what was done is
-a record that does not name the person. Copies elsewhere (exports, backups) are not reached.")]
+a record that does not say whose they were. Copies elsewhere (exports, backups) are not reached.")]
 pub(crate) struct EraseArguments {
-    /// Whose
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: String,
+    /// All of this user
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["session", "id"])]
+    pub(crate) user: Option<String>,
+
+    /// All of this session and those that it started
+    #[arg(long, value_name = "ID", conflicts_with = "user")]
+    pub(crate) session: Option<String>,
+
+    /// The call with this record: its decision and what came of it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["user", "session"])]
+    pub(crate) id: Option<String>,
 
     /// Do not ask
     #[arg(long)]

@@ -15,6 +15,8 @@ use tollgate_hosts::{Answer, Heard, Host};
 const DEADLINE_MS: u64 = 8_000;
 /// The share of a host's own time limit that is used at most, where that is shorter.
 const SHARE_OF_LIMIT: u64 = 2;
+/// How much of the time until then a call may wait for a person: three quarters.
+const WAIT_SHARE: (u64, u64) = (3, 4);
 /// The stack of the thread that watches the time, in bytes.
 const WATCH_STACK_BYTES: usize = 128 * 1024;
 
@@ -37,6 +39,18 @@ struct Slot {
     given: bool,
     openness: Openness,
     heard: Option<(&'static dyn Host, Arc<Heard>)>,
+}
+
+/// The share of the host's own time limit at this event that is used.
+fn limit_ms(host: &dyn Host, heard: &Heard) -> u64 {
+    host.facts().timeout_ms_at(heard.event.name) / SHARE_OF_LIMIT
+}
+
+/// How long a call may wait for a person's answer, in milliseconds. The question must be refused before the
+/// time is over: what is over time is answered as the policy says of internal errors, and that can be open.
+pub(super) fn wait_ms_max(host: &dyn Host, heard: &Heard) -> u64 {
+    let (part, whole) = WAIT_SHARE;
+    limit_ms(host, heard).min(DEADLINE_MS) * part / whole
 }
 
 impl Answering {
@@ -68,7 +82,7 @@ impl Answering {
     /// From now on refusals are in the host's words.
     pub(super) fn heard(&self, host: &'static dyn Host, heard: &Arc<Heard>) {
         self.lock().heard = Some((host, Arc::clone(heard)));
-        let limit_ms = host.facts().timeout_ms_at(heard.event.name) / SHARE_OF_LIMIT;
+        let limit_ms = limit_ms(host, heard);
         if limit_ms < DEADLINE_MS {
             self.watch(limit_ms);
         }

@@ -37,9 +37,9 @@ impl Approver for HostPrompt {
         }
     }
 
-    fn release<'a>(&'a self, approval: &'a Name) -> Soon<'a, ()> {
+    fn release<'a>(&'a self, approval: &'a Name, call: &'a CallKey) -> Soon<'a, ()> {
         match &self.durable {
-            Some(durable) => durable.release(approval),
+            Some(durable) => durable.release(approval, call),
             None => Soon::now(()),
         }
     }

@@ -225,6 +225,7 @@ fn judged(
     let tollgate = builder
         .approver_over(move |durable| Arc::new(HostPrompt { can_ask, durable }))
         .loaded(policy.places, policy.loaded, policy.freshness)
+        .wait_ms_max(answering::wait_ms_max(host, heard))
         .short_lived()
         .open()
         .map_err(|error| unopened(&error))?;

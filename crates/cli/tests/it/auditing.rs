@@ -219,6 +219,37 @@ fn one_persons_records_are_erased_and_the_ledger_still_verifies() {
 }
 
 #[test]
+fn a_session_or_one_call_is_erased_and_nothing_else() {
+    let rig = rig(16);
+    for wrong in [
+        &["erase", "--yes"][..],
+        &["erase", "--user", "a", "--session", "b", "--yes"],
+        &["erase", "--session", "", "--yes"],
+    ] {
+        audit(&rig, wrong).expect(2);
+    }
+    let all = |which: &[&str]| {
+        let mut arguments = vec!["list", "--json", "--limit", "1000"];
+        arguments.extend(which);
+        audit(&rig, &arguments).expect(0).lines()
+    };
+    let (alice, bob) = (all(&["--session", "s-alice"]), all(&["--session", "s-bob"]).len());
+    // A refused call has two records, and either names it.
+    let outcome = alice.iter().find(|record| record["kind"] == "outcome").unwrap();
+    let decision = outcome["decision"].as_str().unwrap();
+    audit(&rig, &["erase", "--id", outcome["id"].as_str().unwrap(), "--yes"]).expect(0);
+    let left = all(&["--session", "s-alice"]);
+    assert_eq!(left.len(), alice.len() - 2, "{left:?}");
+    assert!(!left.iter().any(|record| record["id"] == decision || record["decision"] == decision));
+    audit(&rig, &["erase", "--session", "s-alice", "--yes"]).expect(0);
+    assert_eq!(all(&["--session", "s-alice"]).len(), 0);
+    assert_eq!(all(&["--session", "s-bob"]).len(), bob);
+    audit(&rig, &["verify"]).expect(0);
+    let said = audit(&rig, &["erase", "--id", "nothing", "--yes"]).expect(0).out;
+    assert!(said.contains("no record of `nothing`"), "{said}");
+}
+
+#[test]
 fn an_export_says_of_an_erased_record_that_it_was_erased() {
     let rig = rig(8);
     audit(&rig, &["erase", "--user", "alice", "--yes"]).expect(0);

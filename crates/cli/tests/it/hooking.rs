@@ -260,6 +260,25 @@ fn codex_skips_its_own_prompt_once_for_a_call_that_the_policy_trusts() {
 }
 
 #[test]
+fn a_call_that_waits_for_an_answer_is_refused_before_its_time_is_over_even_where_errors_are_open() {
+    let rig = Rig::new();
+    rig.write(
+        "user.yaml",
+        "version: 1\non_internal_error: open\nhooks:\n  - { name: ann, on: pre_tool, match: { args.command: \"make*\" }, ask: { who: ann, wait: 10m } }\n",
+    );
+    let started = std::time::Instant::now();
+    let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "make all"));
+    refuses(&ran);
+    assert!(
+        ran.out.contains("approval_required") || ran.out.contains("asked to confirm"),
+        "{}",
+        ran.out
+    );
+    let took = started.elapsed().as_millis();
+    assert!((5_000..8_000).contains(&took), "{took} ms");
+}
+
+#[test]
 fn whatever_goes_wrong_inside_refuses() {
     for host in LIVE {
         let rig = rig();

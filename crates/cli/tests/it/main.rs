@@ -20,6 +20,7 @@ mod demo;
 mod exec;
 mod explaining;
 mod exporting;
+mod full_disk;
 mod hooking;
 mod hostile;
 mod installing;

@@ -70,7 +70,7 @@ impl Gate {
         request.id = approval;
         if self.record_answer(event, &request, &answer, ruleset).await.is_err() {
             if matches!(answer, ApprovalAnswer::Approved { .. }) {
-                approver.release(&request.id).await;
+                approver.release(&request.id, &request.call).await;
             }
             let reason = "the answer could not be recorded";
             return Err(Finding::refuse(Code::LedgerUnavailable, reason, asked.hook.clone()));
@@ -131,11 +131,11 @@ impl Gate {
         finding: Finding,
     ) -> Finding {
         let Some(approver) = &self.approver else { return finding };
+        let key = call_key(event);
         if !finding.goes_through() || finding.approval.is_none() {
-            approver.release(&given).await;
+            approver.release(&given, &key).await;
             return finding;
         }
-        let key = call_key(event);
         let Err(cause) = approver.run(&given, &key).await else { return finding };
         // What was reserved for it is given back: it does not run.
         let _ = self.state.settle(&key, &Default::default(), self.clock.now()).await;
@@ -144,9 +144,9 @@ impl Gate {
     }
 
     /// A yes that was given out and whose call does not run after all.
-    pub(super) async fn release_approval(&self, approval: &Option<Name>) {
+    pub(super) async fn release_approval(&self, approval: &Option<Name>, event: &Event) {
         if let (Some(approver), Some(approval)) = (&self.approver, approval) {
-            approver.release(approval).await;
+            approver.release(approval, &call_key(event)).await;
         }
     }
 

@@ -257,7 +257,7 @@ impl Gate {
             }
             ticket.forget_key();
             if decision.goes_through() {
-                self.release_approval(&decision.approval).await;
+                self.release_approval(&decision.approval, &event).await;
             }
             decision = unrecorded(decision, &event);
         }

@@ -4,8 +4,8 @@ use crate::rig::{Rig, block_on, call, code, is_open, judge, session, tool_result
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
 use tollgate_gate::{
-    ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, Claim, Code, Counted, Gate, Mode,
-    Name, Opinion, Quota, RecordKind, Soon,
+    ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, CallKey, Claim, Code, Counted, Gate,
+    Mode, Name, Opinion, Quota, RecordKind, Soon,
 };
 
 /// Always gives the same answer.
@@ -224,4 +224,66 @@ fn an_answer_that_cannot_be_recorded_is_no_answer() {
         Rig::with([asking("a", &[])], |builder| builder.approver(Arc::new(approver)).ledger(book));
     let ruling = rig.decide(call("t", "{}"));
     assert_eq!(ruling.decision.code, Some(Code::LedgerUnavailable));
+}
+
+/// Agrees, and what becomes of the yes fails or is noted.
+struct Keeps {
+    fails: std::sync::atomic::AtomicBool,
+    released: Mutex<Vec<(Name, CallKey)>>,
+}
+
+impl Approver for Keeps {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        let answer = ApprovalAnswer::Approved { by: names(&["ann"]) };
+        Soon::now(ApprovalReply { approval: "yes".into(), ..ApprovalReply::to(request, answer) })
+    }
+
+    fn run<'a>(&'a self, _: &'a Name, _: &'a CallKey) -> Soon<'a, Result<(), Arc<str>>> {
+        match self.fails.load(std::sync::atomic::Ordering::Relaxed) {
+            true => Soon::now(Err("the disk is full".into())),
+            false => Soon::now(Ok(())),
+        }
+    }
+
+    fn release<'a>(&'a self, approval: &'a Name, call: &'a CallKey) -> Soon<'a, ()> {
+        self.released.lock().unwrap().push((approval.clone(), call.clone()));
+        Soon::now(())
+    }
+}
+
+#[test]
+fn a_yes_that_cannot_be_used_up_runs_nothing_and_gives_back_what_was_reserved() {
+    let approver = Arc::new(Keeps { fails: true.into(), released: Mutex::default() });
+    let once = judge("once", |_| {
+        let quota = Quota::Count { max: 1, counted: Counted::Executed };
+        Opinion::claim(Claim { hook: "once".into(), key: "k".into(), quota })
+    });
+    let known = Arc::clone(&approver);
+    let rig = Rig::with([once, asking("a", &[])], |builder| builder.approver(known));
+    for _ in 0..3 {
+        assert_eq!(code(&rig.run(call("t", "{}"))), "approval_required");
+    }
+    assert_eq!(rig.effects(), 0);
+    // A failure to keep it is no release: whoever keeps approvals does not know of a call that ended.
+    assert_eq!(approver.released.lock().unwrap().len(), 0);
+    approver.fails.store(false, std::sync::atomic::Ordering::Relaxed);
+    rig.run(call("t", "{}"));
+    assert_eq!(rig.effects(), 1, "nothing stayed reserved");
+    assert_eq!(code(&rig.run(call("t", "{}"))), "limit_exceeded");
+}
+
+#[test]
+fn a_yes_is_given_back_under_the_name_of_the_call_that_has_it() {
+    let approver = Arc::new(Keeps { fails: false.into(), released: Mutex::default() });
+    let known = Arc::clone(&approver);
+    let never = judge("never", |_| {
+        let quota = Quota::Count { max: 0, counted: Counted::Executed };
+        Opinion::claim(Claim { hook: "never".into(), key: "k".into(), quota })
+    });
+    let rig = Rig::with([asking("a", &[]), never], |builder| builder.approver(known));
+    let mut event = call("t", "{}");
+    event.id = tollgate_gate::EventId::Given("e1".into());
+    assert_eq!(code(&rig.run(event)), "limit_exceeded");
+    let key = CallKey { session: "s1".into(), call: "e1".into() };
+    assert_eq!(*approver.released.lock().unwrap(), [("yes".into(), key)]);
 }

@@ -336,12 +336,12 @@ impl Approvals {
     ///
     /// # Errors
     /// [`DatabaseError`] when the file cannot be used.
-    pub fn claim(&self, id: &str, now: Timestamp) -> Result<bool, DatabaseError> {
+    pub fn claim(&self, id: &str, key: &CallKey, now: Timestamp) -> Result<bool, DatabaseError> {
         self.change(|db| {
             expire(db, now)?;
-            let claim = "UPDATE approvals SET state = 'claimed', changed_at = ?2
+            let claim = "UPDATE approvals SET state = 'claimed', changed_at = ?2, call = ?3
                          WHERE id = ?1 AND state = 'approved'";
-            Ok(db.execute(claim, params![id, millis(now)])? == 1)
+            Ok(db.execute(claim, params![id, millis(now), &*key.call])? == 1)
         })
     }
 
@@ -351,8 +351,8 @@ impl Approvals {
     /// [`DatabaseError`] when the file cannot be used.
     pub fn run(&self, id: &str, key: &CallKey, now: Timestamp) -> Result<bool, DatabaseError> {
         self.change(|db| {
-            let run = "UPDATE approvals SET state = 'used', changed_at = ?2, call = ?3
-                       WHERE id = ?1 AND state = 'claimed'";
+            let run = "UPDATE approvals SET state = 'used', changed_at = ?2
+                       WHERE id = ?1 AND state = 'claimed' AND call = ?3";
             if db.execute(run, params![id, millis(now), &*key.call])? == 1 {
                 return Ok(true);
             }
@@ -363,15 +363,16 @@ impl Approvals {
         })
     }
 
-    /// A yes that was given out is to be had again: its call did not run.
+    /// A yes that was given out is to be had again: its call did not run. Only the call that has it can give it
+    /// back: one whose claim has run out must not free what another has by now.
     ///
     /// # Errors
     /// [`DatabaseError`] when the file cannot be used.
-    pub fn release(&self, id: &str, now: Timestamp) -> Result<(), DatabaseError> {
+    pub fn release(&self, id: &str, key: &CallKey, now: Timestamp) -> Result<(), DatabaseError> {
         self.change(|db| {
             let release = "UPDATE approvals SET state = 'approved', changed_at = ?2, call = NULL
-                           WHERE id = ?1 AND state IN ('claimed', 'used')";
-            db.execute(release, params![id, millis(now)]).map(drop)
+                           WHERE id = ?1 AND state IN ('claimed', 'used') AND call = ?3";
+            db.execute(release, params![id, millis(now), &*key.call]).map(drop)
         })
     }
 
@@ -462,7 +463,7 @@ impl Approvals {
 /// processes that are gone; and forgets what is long closed.
 fn expire(db: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<()> {
     let at = millis(now);
-    let free = "UPDATE approvals SET state = 'approved', changed_at = ?1
+    let free = "UPDATE approvals SET state = 'approved', changed_at = ?1, call = NULL
                 WHERE state = 'claimed' AND changed_at <= ?2";
     db.execute(free, params![at, at.saturating_sub(i64::try_from(CLAIM_MS).unwrap_or(0))])?;
     let expire = "UPDATE approvals SET state = 'expired', changed_at = ?1

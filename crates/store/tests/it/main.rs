@@ -5,6 +5,7 @@
     reason = "a test ends where something is not as it must be"
 )]
 
+mod approvals;
 mod clock;
 mod contract;
 mod folders;

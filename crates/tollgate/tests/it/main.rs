@@ -7,6 +7,7 @@
     reason = "a test whose ground is missing has failed"
 )]
 
+mod asking;
 mod channels;
 mod masks;
 #[cfg(feature = "ner")]

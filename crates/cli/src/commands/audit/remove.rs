@@ -8,6 +8,7 @@ use crate::desk::{LINE_CHARS_MAX, agreed, run};
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 use crate::past::unreadable;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Durability, EventId, Json, Ledger, Object, Record, RecordKind};
@@ -21,6 +22,41 @@ pub(super) fn prune(place: &Place, arguments: &PruneArguments) -> Result<Exit, F
     let book = place.book()?;
     let before = book.tombstone().map_or(0, |tombstone| tombstone.size);
     let until = at(arguments.before, place.desk.now());
+    let question = format!(
+        "Take away what is older than {until}, whole segments of it, from `{}`?",
+        place.folder.display()
+    );
+    if !arguments.yes && !agreed(&question)? {
+        return Ok(Exit::No);
+    }
+    let now = place.desk.now();
+    let stone = prune_book(&place.folder, &ours, until, now).map_err(Failure::internal)?;
+    let pruned = stone.map_or(0, |stone| stone.size);
+    if pruned == before {
+        say("nothing to take away: no whole segment is older, signed, and not the last\n")?;
+        return Ok(Exit::Done);
+    }
+    let many = pruned - before;
+    let mut detail = Object::new();
+    detail.insert("records", many);
+    detail.insert("before", until.to_string());
+    record(place, RecordKind::Pruned, detail)?;
+    say(&format!("{many} records were taken away; the first {pruned} are gone now\n"))?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, Failure> {
+    let ours = own(place)?;
+    let whose = Whose::of(place, arguments)?;
+    let (name, mut many) = (shown(&whose.shown, LINE_CHARS_MAX), 0_u64);
+    for entry in place.book()?.entries() {
+        let entry = entry.map_err(|error| unreadable(&error))?;
+        many += u64::from(whose.is_meant(&entry.line.json));
+    }
+    if many == 0 {
+        say(&format!("there is no record of `{name}`\n"))?;
+        return Ok(Exit::Done);
+    }
     let question = format!(
         "Take away what is older than {until}, whole segments of it, from `{}`?",
         place.folder.display()
@@ -61,8 +97,8 @@ pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, F
     if !arguments.yes && !agreed(&question)? {
         return Ok(Exit::No);
     }
-    let is_theirs = |record: &Json| text(record, "user") == Some(user);
-    let erased = erase_book(&place.folder, &ours, &is_theirs, place.desk.now());
+    let erased =
+        erase_book(&place.folder, &ours, &|record| whose.is_meant(record), place.desk.now());
     let Some(erasure) = erased.map_err(Failure::internal)? else { return Ok(Exit::Done) };
     let mut detail = Object::new();
     detail.insert("erasure", erasure.number);
@@ -74,6 +110,49 @@ pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, F
         erasure.number
     ))?;
     Ok(Exit::Done)
+}
+
+/// Whose records are erased.
+struct Whose {
+    shown: String,
+    filter: Filter,
+    /// Of one call: the ids of its decision and of its outcome.
+    ids: Option<BTreeSet<String>>,
+}
+
+impl Whose {
+    fn of(place: &Place, arguments: &EraseArguments) -> Result<Whose, Failure> {
+        let EraseArguments { user, session, id, .. } = arguments;
+        let filter = Filter { user: user.clone(), session: session.clone(), ..Filter::default() };
+        let shown = [user, session, id].into_iter().flatten().next().cloned();
+        let shown = shown.unwrap_or_default();
+        if shown.is_empty() {
+            let remedy = "name a user, a session or a record; `tollgate audit list` shows them";
+            return Err(Failure::usage("nobody is named", remedy));
+        }
+        let ids = id.as_deref().map(|id| ids_of_call(place, id)).transpose()?;
+        Ok(Whose { shown, filter, ids })
+    }
+
+    fn is_meant(&self, record: &Json) -> bool {
+        let is_named = |ids: &BTreeSet<String>| {
+            let mut of_call = ["id", "decision"].into_iter().filter_map(|key| text(record, key));
+            of_call.any(|id| ids.contains(id))
+        };
+        self.filter.matches(record) && self.ids.as_ref().is_none_or(is_named)
+    }
+}
+
+/// The ids by which the records of a call name each other: an outcome names its decision.
+fn ids_of_call(place: &Place, id: &str) -> Result<BTreeSet<String>, Failure> {
+    let mut ids = BTreeSet::from([id.to_owned()]);
+    for entry in place.book()?.entries() {
+        let record = entry.map_err(|error| unreadable(&error))?.line.json;
+        if text(&record, "id") == Some(id) {
+            ids.extend(text(&record, "decision").map(str::to_owned));
+        }
+    }
+    Ok(ids)
 }
 
 /// The key file, for this user's own ledger.

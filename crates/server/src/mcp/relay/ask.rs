@@ -91,9 +91,9 @@ impl Approver for Asking {
         }
     }
 
-    fn release<'a>(&'a self, approval: &'a Name) -> Soon<'a, ()> {
+    fn release<'a>(&'a self, approval: &'a Name, call: &'a CallKey) -> Soon<'a, ()> {
         match self.giver(approval) {
-            Some(durable) => durable.release(approval),
+            Some(durable) => durable.release(approval, call),
             None => Soon::now(()),
         }
     }
