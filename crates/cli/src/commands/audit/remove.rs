@@ -57,48 +57,12 @@ pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, F
         say(&format!("there is no record of `{name}`\n"))?;
         return Ok(Exit::Done);
     }
-    let question = format!(
-        "Take away what is older than {until}, whole segments of it, from `{}`?",
-        place.folder.display()
-    );
-    if !arguments.yes && !agreed(&question)? {
-        return Ok(Exit::No);
-    }
-    let now = place.desk.now();
-    let stone = prune_book(&place.folder, &ours, until, now).map_err(Failure::internal)?;
-    let pruned = stone.map_or(0, |stone| stone.size);
-    if pruned == before {
-        say("nothing to take away: no whole segment is older, signed, and not the last\n")?;
-        return Ok(Exit::Done);
-    }
-    let many = pruned - before;
-    let mut detail = Object::new();
-    detail.insert("records", many);
-    detail.insert("before", until.to_string());
-    record(place, RecordKind::Pruned, detail)?;
-    say(&format!("{many} records were taken away; the first {pruned} are gone now\n"))?;
-    Ok(Exit::Done)
-}
-
-pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, Failure> {
-    let ours = own(place)?;
-    let (user, mut many) = (arguments.user.as_str(), 0_u64);
-    let filter = Filter { user: Some(user.to_owned()), ..Filter::default() };
-    for entry in place.book()?.entries() {
-        let entry = entry.map_err(|error| unreadable(&error))?;
-        many += u64::from(filter.matches(&entry.line.json));
-    }
-    let name = shown(user, LINE_CHARS_MAX);
-    if many == 0 {
-        say(&format!("there is no record of `{name}`\n"))?;
-        return Ok(Exit::Done);
-    }
     let question = format!("Erase all {many} records of `{name}`? It cannot be undone.");
     if !arguments.yes && !agreed(&question)? {
         return Ok(Exit::No);
     }
-    let erased =
-        erase_book(&place.folder, &ours, &|record| whose.is_meant(record), place.desk.now());
+    let is_meant = |record: &Json| whose.is_meant(record);
+    let erased = erase_book(&place.folder, &ours, &is_meant, place.desk.now());
     let Some(erasure) = erased.map_err(Failure::internal)? else { return Ok(Exit::Done) };
     let mut detail = Object::new();
     detail.insert("erasure", erasure.number);
