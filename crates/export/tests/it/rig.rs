@@ -100,6 +100,7 @@ fn cast(hook: &str, vote: Option<Vote>) -> Cast {
         judged_again: false,
         unmatched: false,
         findings: Vec::new(),
+        reveals: Vec::new(),
     }
 }
 
