@@ -64,7 +64,10 @@ static FACTS: Facts = Facts {
         EventFacts::ignored("FileChanged", WATCHES),
         EventFacts::ignored("MessageDisplay", "what the person sees").within_ms(10_000),
     ],
-    ask: Ability::Partly("in a terminal; headless or in a mode that skips prompts it is a denial"),
+    ask: Ability::Partly(
+        "in a terminal; headless, which it says of itself, or in a mode that skips prompts the approval \
+         is Tollgate's own, or the call is refused",
+    ),
     skip_prompt: Ability::Yes,
     rewrite: Ability::Partly("not of shell commands inside skills: they are refused"),
     redact: Ability::Yes,
@@ -101,6 +104,13 @@ pub(crate) static TOOLS: Tools = &[
     ("Agent", Reading::Task(&["subagent_type"])),
     ("Task", Reading::Task(&["subagent_type"])),
 ];
+
+/// The variable that says whether a person sits before a session: `claude -p` has 0 there (live).
+const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
+/// The variable that says how it was started: `sdk-cli` is `claude -p` (live), `sdk-*` a program.
+const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+/// How the entry points begin at which nobody is known to sit.
+const HEADLESS_ENTRY: &str = "sdk-";
 
 /// Modes in which nobody is shown a question.
 const SILENT_MODES: [&str; 3] = ["dontAsk", "bypassPermissions", "auto"];
@@ -227,6 +237,16 @@ impl Host for ClaudeCode {
 
     fn command_of(&self, call: &ToolCall) -> Option<&'static str> {
         call::command_of(TOOLS, call)
+    }
+
+    fn is_unattended(&self, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+        match variable(ATTENDED).as_deref() {
+            Some("0") => true,
+            Some("1") => false,
+            Some(_) | None => {
+                variable(ENTRYPOINT).is_some_and(|entry| entry.starts_with(HEADLESS_ENTRY))
+            }
+        }
     }
 
     fn answer(&self, heard: &Heard, wanted: &Wanted) -> Answer {

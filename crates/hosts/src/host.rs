@@ -27,6 +27,13 @@ pub trait Host: Sync {
     /// The argument in which a shell tool of this host has its command.
     fn command_of(&self, call: &ToolCall) -> Option<&'static str>;
 
+    /// Whether it says, in the environment of its hooks, that nobody sits before it: then its own
+    /// prompt is shown to nobody. Where a host does not say, its prompt must be safe without anybody.
+    fn is_unattended(&self, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+        let _ = variable;
+        false
+    }
+
     /// The answer when something went wrong inside: it refuses wherever the host can be refused.
     fn refuse(&self, heard: Option<&Heard>, why: &str) -> Answer {
         let Some(heard) = heard else { return Answer::exit_2(why) };

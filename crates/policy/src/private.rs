@@ -2,7 +2,7 @@
 //!
 //! What such a file says is believed, so it is read only when it is a regular file, owned by the user
 //! who runs this, with mode 0600, in a folder that nobody else can write. A link is refused, not
-//! followed. Writing is atomic: a new file beside it, then a rename.
+//! followed. Writing is atomic: a new file beside it, then a rename. Keys are such files, made once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -39,6 +39,11 @@ pub enum PrivateError {
         max: usize,
     },
 }
+
+/// The length of a key, in bytes.
+pub const KEY_BYTES: usize = 32;
+/// Where the system gives random bytes.
+const RANDOM: &str = "/dev/urandom";
 
 fn io_error(path: &Path, cause: io::Error) -> PrivateError {
     PrivateError::Io { path: path.to_owned(), cause }
@@ -105,6 +110,43 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PrivateError> {
         let _ = fs::remove_file(&fresh);
         io_error(path, error)
     })
+}
+
+/// The key in this file; `None` when there is none.
+///
+/// # Errors
+/// [`PrivateError`] when somebody else could have written it, or it is no key.
+pub fn key(path: &Path) -> Result<Option<[u8; KEY_BYTES]>, PrivateError> {
+    let Some(bytes) = read(path, KEY_BYTES)? else { return Ok(None) };
+    let key = bytes.try_into();
+    key.map(Some).map_err(|_| not_private(path, format!("it is not {KEY_BYTES} bytes long")))
+}
+
+/// The key in this file, made from the system's random bytes if there is none. Of processes that make
+/// it at once the first one's stays.
+///
+/// # Errors
+/// [`PrivateError`] as [`key`], or when it cannot be made.
+pub fn key_or_new(path: &Path) -> Result<[u8; KEY_BYTES], PrivateError> {
+    if let Some(key) = key(path)? {
+        return Ok(key);
+    }
+    let mut fresh_key = [0; KEY_BYTES];
+    let random = File::open(RANDOM).and_then(|mut file| file.read_exact(&mut fresh_key));
+    random.map_err(|error| io_error(Path::new(RANDOM), error))?;
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    write(&fresh, &fresh_key)?;
+    // A link is made or it is not; a rename would put a second key over the first.
+    let linked = fs::hard_link(&fresh, path);
+    // What is left over would only be in the way.
+    let _ = fs::remove_file(&fresh);
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(io_error(path, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    key(path)?.ok_or_else(|| not_private(path, "it was taken away"))
 }
 
 fn check(path: &Path, found: &fs::Metadata, mode: u32) -> Result<(), PrivateError> {

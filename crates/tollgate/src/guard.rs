@@ -8,8 +8,9 @@
 use crate::host_files;
 use crate::knowledge;
 use crate::places::Places;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tollgate_effects::Protected;
 use tollgate_gate::{
     EventKind, Hook, Matcher, Opinion, Refusal, Roles, Subject, Test, TestError, Vote, inline,
@@ -75,14 +76,13 @@ impl Whereabouts {
     }
 
     /// The paths as they are written and as they resolve.
-    fn known(self) -> Vec<String> {
+    fn known(&self) -> Vec<String> {
         let binary = std::env::current_exe().ok();
-        let mut known = Vec::new();
-        for path in self.paths.into_iter().chain(binary) {
-            let resolved = path.canonicalize().ok();
-            for form in [std::path::absolute(&path).ok(), resolved].into_iter().flatten() {
-                known.extend(form.to_str().map(str::to_owned));
-            }
+        let (mut known, mut resolved) = (Vec::new(), Resolved::default());
+        for path in self.paths.iter().chain(&binary) {
+            let Ok(path) = std::path::absolute(path) else { continue };
+            let form = resolved.form(&path);
+            known.extend([path, form].iter().filter_map(|form| form.to_str()).map(str::to_owned));
         }
         known.sort();
         known.dedup();
@@ -90,25 +90,67 @@ impl Whereabouts {
     }
 }
 
+/// Paths with their links followed. Each folder is looked at once, for most of the paths share them:
+/// following every path from the root was most of the system calls of a hook process.
+#[derive(Default)]
+struct Resolved {
+    folders: HashMap<PathBuf, PathBuf>,
+}
+
+impl Resolved {
+    /// An absolute path with its links followed. What does not exist stands where it would come to be.
+    fn form(&mut self, path: &Path) -> PathBuf {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        };
+        let known = self.folders.get(folder).cloned();
+        let folder = known.unwrap_or_else(|| {
+            let form = self.form(folder);
+            self.folders.insert(folder.to_owned(), form.clone());
+            form
+        });
+        let path = folder.join(name);
+        match path.symlink_metadata() {
+            Ok(found) if found.is_symlink() => path.canonicalize().unwrap_or(path),
+            Ok(_) | Err(_) => path,
+        }
+    }
+}
+
 struct Guard {
     effects: AnalysedEffects,
+    whereabouts: Whereabouts,
+    guarded: OnceLock<Result<Guarded, String>>,
+}
+
+/// What is guarded, as it is looked for in a call: made for the first call, for most processes that
+/// live for one event see none.
+struct Guarded {
     protected: Protected,
     paths: PathGlobs,
 }
 
-/// The hook, if there is anything to guard.
-pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Option<Hook> {
-    let paths = whereabouts.known();
-    let globs = paths.iter().flat_map(|path| [literal(path), format!("{}/**", literal(path))]);
-    let globs: Vec<String> = globs.collect();
-    let globs = PathGlobs::new(globs.iter().map(String::as_str)).ok()?;
-    let commands: Vec<String> = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
-    let binary = std::env::current_exe().ok();
-    let name = binary.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-    let programs = ["tollgate"].into_iter().chain(name);
-    let programs = programs.map(|name| (name.to_owned(), commands.clone())).collect();
-    let protected = Protected { paths, programs, ..Protected::default() };
-    let guard = Guard { effects: knowledge::analysed(facts), protected, paths: globs };
+impl Guarded {
+    fn of(whereabouts: &Whereabouts) -> Result<Guarded, String> {
+        let paths = whereabouts.known();
+        let globs = paths.iter().flat_map(|path| [literal(path), format!("{}/**", literal(path))]);
+        let globs: Vec<String> = globs.collect();
+        let globs = PathGlobs::new(globs.iter().map(String::as_str));
+        let globs = globs.map_err(|error| error.to_string())?;
+        let commands: Vec<String> = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
+        let binary = std::env::current_exe().ok();
+        let name = binary.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        let programs = ["tollgate"].into_iter().chain(name);
+        let programs = programs.map(|name| (name.to_owned(), commands.clone())).collect();
+        let protected = Protected { paths, programs, ..Protected::default() };
+        Ok(Guarded { protected, paths: globs })
+    }
+}
+
+/// The hook.
+pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Hook {
+    let effects = knowledge::analysed(facts);
+    let guard = Guard { effects, whereabouts, guarded: OnceLock::new() };
     let refuse = inline(|_| {
         let refusal = Refusal::because("this would change what guards the agent")
             .with_remedy("a person can make this change, outside of the agent");
@@ -117,26 +159,42 @@ pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Option<Hook> 
     let hook = Hook::new(GUARD, EventKind::PreTool, Roles::JUDGE, refuse)
         .matching(Matcher::Test(Arc::new(guard)))
         .with_priority(i32::MIN);
-    Some(hook.guarding())
+    hook.guarding()
+}
+
+impl Guard {
+    fn guarded(&self) -> Result<&Guarded, TestError> {
+        let guarded = self.guarded.get_or_init(|| Guarded::of(&self.whereabouts)).as_ref();
+        // Not to know what is guarded closes the gate: a test that errs is a fault of a judge.
+        guarded.map_err(|cause| TestError { condition: GUARD.into(), cause: cause.clone() })
+    }
 }
 
 impl Test for Guard {
     fn test(&self, subject: &Subject<'_>) -> Result<bool, TestError> {
         let Some(call) = subject.payload.tool_call() else { return Ok(false) };
         let session = &subject.event.session;
-        Ok(self.effects.touches(call, session, &self.protected, &self.paths).is_some())
+        let guarded = self.guarded()?;
+        let touched = self.effects.touches(call, session, &guarded.protected, &guarded.paths);
+        Ok(touched.is_some())
     }
 
     fn describe(&self) -> String {
-        format!("touches {:?} or {:?}", self.protected.paths, self.protected.programs)
+        match self.guarded() {
+            Ok(Guarded { protected, .. }) => {
+                format!("touches {:?} or {:?}", protected.paths, protected.programs)
+            }
+            Err(error) => format!("cannot tell what it guards: {}", error.cause),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::GUARD;
+    use super::{GUARD, Resolved};
     use crate::{Places, Tollgate};
     use std::future::Future;
+    use std::path::Path;
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
     use tollgate_gate::{Event, MemoryLedger, Object, Session, ToolCall, Verdict};
@@ -299,5 +357,29 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
         for harmless in ["cat ~/.claude/settings.json", "ls .codex", "touch .claude/notes.md"] {
             assert_eq!(decide("bash", "command", harmless), None, "{harmless}");
         }
+    }
+
+    #[test]
+    fn what_is_guarded_is_so_behind_links_and_before_it_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("real/sub")).unwrap();
+        std::fs::write(root.join("real/file"), "").unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("real/file", root.join("alias")).unwrap();
+        std::os::unix::fs::symlink("nowhere", root.join("dangling")).unwrap();
+        let mut resolved = Resolved::default();
+        for (path, form) in [
+            ("link/file", "real/file"),
+            ("link/sub", "real/sub"),
+            ("link/sub/../file", "real/file"),
+            ("alias", "real/file"),
+            ("link/none/yet", "real/none/yet"),
+            ("dangling", "dangling"),
+            ("real/file/below", "real/file/below"),
+        ] {
+            assert_eq!(resolved.form(&root.join(path)), root.join(form), "{path}");
+        }
+        assert_eq!(resolved.form(Path::new("/")), Path::new("/"));
     }
 }

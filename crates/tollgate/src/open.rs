@@ -608,7 +608,7 @@ impl Builder {
         }
         builder = with_vault(builder, &source);
         let guard = guard::hook(whereabouts, &settings.tools);
-        let gate = Arc::new(builder.hooks(guard).hooks(self.hooks).build()?);
+        let gate = Arc::new(builder.hooks([guard]).hooks(self.hooks).build()?);
         let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
         Ok(Tollgate { gate, clock, source, trust, mode, approver, in_force, trouble })
     }

@@ -62,6 +62,8 @@ pub(crate) fn run(globals: &Globals, arguments: &InitArguments) -> Result<Exit, 
 
 const NEXT: &str = "
 next:
+  put the gate before your agent program: `tollgate install claude-code` (or codex, gemini, copilot, cursor),
+  then `tollgate doctor` says whether its calls really pass
   read tollgate.yaml and change it; after each change `tollgate check`, then `tollgate trust`
   `tollgate hooks list` and `tollgate status` say what is in force
   ask about one call:

@@ -6,6 +6,9 @@
 
 use super::UNDECIDED;
 use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -69,9 +72,10 @@ impl Answering {
         let _ = std::thread::Builder::new().stack_size(WATCH_STACK_BYTES).spawn(move || {
             std::thread::sleep(Duration::from_millis(after_ms));
             let answer = watching.refusal("hook_timeout", "it took too long");
-            if let Some(exit) = watching.give_once(&answer) {
-                std::process::exit(i32::from(exit));
-            }
+            // An answer that was given by now and has not ended the process is one that the host does
+            // not read: it is cut short, and the code says that it is none.
+            let exit = watching.give_once(&answer).unwrap_or(2);
+            std::process::exit(i32::from(exit));
         });
     }
 
@@ -93,8 +97,13 @@ impl Answering {
         self.lock().openness = openness;
     }
 
-    /// The answer when there is no decision.
+    /// The answer when there is no decision. If even its words panic, the one that every host knows.
     pub(super) fn refusal(&self, code: &str, what: &str) -> Answer {
+        let said = catch_unwind(AssertUnwindSafe(|| self.said_refusal(code, what)));
+        said.unwrap_or_else(|_| Answer::exit_2(&format!("{UNDECIDED} ({code}): {what}")))
+    }
+
+    fn said_refusal(&self, code: &str, what: &str) -> Answer {
         let slot = self.lock();
         if slot.openness == Openness::Open {
             let stderr = format!("tollgate: {code}: {what}; it goes on, as the policy says\n");
@@ -122,16 +131,18 @@ impl Answering {
     }
 
     fn give_once(&self, answer: &Answer) -> Option<u8> {
-        let mut slot = self.lock();
-        if slot.given {
+        if std::mem::replace(&mut self.lock().given, true) {
             return None;
         }
-        slot.given = true;
         let mut out = std::io::stdout().lock();
-        let written = out.write_all(answer.stdout.as_bytes()).and_then(|()| out.flush());
+        let written = match answer.stdout.is_empty() {
+            true => Ok(()),
+            false if is_nowhere(&out) => Err(std::io::ErrorKind::BrokenPipe.into()),
+            false => out.write_all(answer.stdout.as_bytes()).and_then(|()| out.flush()),
+        };
         let mut exit = answer.exit;
         let mut stderr = answer.stderr.clone();
-        if written.is_err() && !answer.stdout.is_empty() {
+        if written.is_err() {
             // Half an answer is none: this one every host knows.
             exit = 2;
             stderr = "tollgate could not write its answer\n".to_owned();
@@ -140,4 +151,15 @@ impl Answering {
         let _ = std::io::stderr().lock().write_all(stderr.as_bytes());
         Some(exit)
     }
+}
+
+/// Whether standard output is the null device: so it is when the host has closed it, for the runtime
+/// opens that in its place, and what is written there is heard by nobody.
+fn is_nowhere(out: &std::io::StdoutLock<'_>) -> bool {
+    let of = |found: std::io::Result<std::fs::Metadata>| {
+        found.ok().map(|found| (found.file_type().is_char_device(), found.rdev()))
+    };
+    let own = out.as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let own = of(own.and_then(|own| own.metadata()));
+    own.is_some_and(|(is_device, _)| is_device) && own == of(std::fs::metadata("/dev/null"))
 }

@@ -18,6 +18,7 @@ use answering::{Answering, Openness};
 use asking::HostPrompt;
 use memory::Memory;
 use std::io::Read as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -43,9 +44,14 @@ pub(crate) fn run(globals: &Globals, arguments: &HookArguments) -> std::process:
     let answering = Answering::start();
     // A panic's own words are for developers: standard error may reach the model.
     std::panic::set_hook(Box::new(|_| {}));
-    let answer = std::panic::catch_unwind(|| answer(globals, arguments, &answering));
-    let answer = answer.unwrap_or_else(|_| answering.refusal("internal_error", "it panicked"));
-    answering.give(&answer)
+    answering.give(&caught(&answering, || answer(globals, arguments, &answering)))
+}
+
+/// An answer, whatever happens while it is made.
+fn caught(answering: &Answering, work: impl FnOnce() -> Answer) -> Answer {
+    // What a panic leaves half done is not used again: the process ends with its answer.
+    let answer = catch_unwind(AssertUnwindSafe(work));
+    answer.unwrap_or_else(|_| answering.refusal("internal_error", "it panicked"))
 }
 
 /// Why there is no decision, for programs and for the model.
@@ -217,7 +223,8 @@ fn judged(
     let openness = policy.openness();
     let is_last_good = policy.freshness == Freshness::LastGood;
     let session = session(host, heard, &policy.workspace);
-    let can_ask = heard.can_ask;
+    let variable = |name: &str| std::env::var(name).ok();
+    let can_ask = heard.can_ask && !host.is_unattended(&variable);
     let mut builder = Tollgate::builder();
     if let Some(host) = tollgate::person::host_process() {
         builder = builder.host_process(host);
@@ -325,5 +332,45 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
             return done;
         }
         std::thread::park();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answering::{Answering, Openness};
+    use super::caught;
+    use std::sync::Arc;
+    use tollgate::gate::Json;
+    use tollgate_hosts::{HOSTS, host};
+
+    #[test]
+    fn a_panic_anywhere_is_a_refusal_in_the_hosts_words() {
+        let before = |host: &str| match host {
+            "gemini" => {
+                r#"{"session_id":"s","cwd":"/w","hook_event_name":"BeforeTool",
+                "tool_name":"run_shell_command","tool_input":{"command":"ls"}}"#
+            }
+            _ => {
+                r#"{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Bash",
+                "tool_use_id":"c","tool_input":{"command":"ls"},"permission_mode":"default"}"#
+            }
+        };
+        for name in ["claude-code", "codex", "gemini"] {
+            let answering = Answering::start();
+            let unheard = caught(&answering, || panic!("in the adapter"));
+            assert_eq!((unheard.exit, unheard.stdout.as_str()), (2, ""), "{name}");
+            let message = Json::read(before(name).as_bytes()).unwrap();
+            let host = host(name).unwrap();
+            let heard = Arc::new(host.read(message, None).unwrap());
+            answering.heard(host, &heard);
+            let refused = caught(&answering, || panic!("in a handler"));
+            assert_eq!(refused.exit, 2, "{name}");
+            assert!(refused.stderr.contains("internal_error"), "{}", refused.stderr);
+            answering.opened(Openness::Open);
+            let open = caught(&answering, || panic!("in the ledger"));
+            assert_eq!((open.exit, open.stdout.as_str()), (0, ""), "{name}");
+            assert!(open.stderr.contains("as the policy says"), "{}", open.stderr);
+        }
+        assert!(HOSTS.len() >= 3);
     }
 }

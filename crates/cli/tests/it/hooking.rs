@@ -1,9 +1,12 @@
 //! `tollgate hook`: what a host hears, whatever happens. Named after what each holds; the traps are those
 //! that were seen with the real programs, which take most wrong answers for consent.
 
-use crate::rig::{Ran, Rig};
+use crate::rig::{BINARY, Ran, Rig};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const POLICY: &str = r#"
 version: 1
@@ -46,7 +49,12 @@ fn rig() -> Rig {
 }
 
 fn hook(rig: &Rig, host: &str, message: &Value) -> Ran {
-    rig.run_in("project", &["hook", host], &message.to_string(), &[])
+    // As in a terminal, wherever these tests run.
+    hook_with(rig, host, message, &[("CLAUDE_CODE_SESSION_ATTENDED", "1")])
+}
+
+fn hook_with(rig: &Rig, host: &str, message: &Value, env: &[(&str, &str)]) -> Ran {
+    rig.run_in("project", &["hook", host], &message.to_string(), env)
 }
 
 /// A shell call as the host tells of it before it runs.
@@ -147,6 +155,16 @@ fn a_question_goes_to_the_hosts_own_prompt_only_where_somebody_would_see_it() {
     refuses(&hook(&rig, "claude-code", &before(&rig, "claude-code", "make all")));
     for host in ["codex", "gemini"] {
         refuses(&hook(&rig, host, &before(&rig, host, "git push")));
+    }
+    // `claude -p` says that nobody sits there; its mode is the same as in a terminal.
+    for headless in [
+        [("CLAUDE_CODE_SESSION_ATTENDED", "0"), ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")],
+        [("CLAUDE_CODE_SESSION_ATTENDED", "0"), ("CLAUDE_CODE_ENTRYPOINT", "cli")],
+        [("CLAUDE_CODE_SESSION_ATTENDED", ""), ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts")],
+    ] {
+        let ran = hook_with(&rig, "claude-code", &push, &headless);
+        refuses(&ran);
+        assert!(ran.err.contains("approval_required"), "{}", ran.err);
     }
 }
 
@@ -440,4 +458,107 @@ fn a_call_that_was_interrupted_is_unknown_when_its_session_ends() {
     let sessions: Vec<&str> = outcomes.iter().filter_map(|o| o["session"].as_str()).collect();
     assert_eq!(sessions, ["s", "s/kid"], "{outcomes:#?}");
     assert!(outcomes.iter().all(|outcome| outcome["executed"].is_null()), "{outcomes:#?}");
+}
+
+/// The hook of a host, to be run by hand.
+fn process(rig: &Rig, host: &str) -> Command {
+    let mut command = Command::new(BINARY);
+    command.arg("--state").arg(rig.path("state"));
+    command.arg("--policy").arg(rig.path("user.yaml")).args(["hook", host]);
+    command.current_dir(rig.path("project"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn ran(child: Child) -> Ran {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
+}
+
+/// Runs what is given for every live host at once, and says how long it took.
+fn at_once(each: impl Fn(&'static str) + Sync) -> Duration {
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        LIVE.iter().for_each(|host| {
+            scope.spawn(|| each(host));
+        });
+    });
+    started.elapsed()
+}
+
+#[test]
+fn a_message_that_never_ends_is_refused_long_before_the_hosts_limit() {
+    let took = at_once(|host| {
+        let rig = rig();
+        let mut child = process(&rig, host).spawn().unwrap();
+        let mut open = child.stdin.take().unwrap();
+        open.write_all(b"{\"session_id\": \"s\",").unwrap();
+        let ran = ran(child);
+        drop(open);
+        refuses(&ran);
+        assert!(ran.err.contains("hook_timeout"), "{}", ran.err);
+    });
+    assert!(took > Duration::from_secs(7) && took < Duration::from_secs(25), "{took:?}");
+}
+
+#[test]
+fn a_ledger_that_somebody_holds_for_ever_refuses_in_time() {
+    let took = at_once(|host| {
+        let rig = rig();
+        hook(&rig, host, &before(&rig, host, "ls")).expect(0);
+        let held = fs::File::open(rig.path("state/ledger/lock")).unwrap();
+        held.lock().unwrap();
+        let ran = hook(&rig, host, &before(&rig, host, "ls"));
+        refuses(&ran);
+        let is_known = ["ledger_unavailable", "hook_timeout"].iter().any(|at| ran.err.contains(at));
+        assert!(is_known, "{}", ran.err);
+        drop(held);
+        hook(&rig, host, &before(&rig, host, "ls")).expect(0);
+    });
+    assert!(took < Duration::from_secs(25), "{took:?}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_refusal_by_the_exit_code() {
+    for host in LIVE {
+        let rig = rig();
+        // A rewrite, which would be lost.
+        let call = before(&rig, host, "sh list.sh --max 5000").to_string();
+        let fine = rig.run_in("project", &["hook", host], &call, &[]).expect(0);
+        assert!(fine.out.contains("--max 10"), "{}", fine.out);
+        let shell = |closing: &str| {
+            let mut command = Command::new("sh");
+            let line = format!("exec \"$0\" hook {host} --policy \"$1\" --state \"$2\" {closing}");
+            command.args(["-c", &line]).arg(BINARY).arg(rig.path("user.yaml"));
+            command.arg(rig.path("state")).current_dir(rig.path("project"));
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            child.stdin.take().unwrap().write_all(call.as_bytes()).unwrap();
+            child
+        };
+        refuses(&ran(shell(">&-")));
+        refuses(&ran(shell(">/dev/full")));
+        // The host reads no more: its end of the pipe is gone.
+        let mut child = process(&rig, host).spawn().unwrap();
+        drop(child.stdout.take());
+        child.stdin.take().unwrap().write_all(call.as_bytes()).unwrap();
+        refuses(&ran(child));
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_reads_ends_at_the_deadline() {
+    let took = at_once(|host| {
+        let rig = rig();
+        // More than a pipe holds.
+        let long = format!("echo {} --max 5000", "x".repeat(300 * 1024));
+        let mut child = process(&rig, host).spawn().unwrap();
+        let unread = child.stdout.take().unwrap();
+        let message = before(&rig, host, &long).to_string();
+        child.stdin.take().unwrap().write_all(message.as_bytes()).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(2));
+        drop(unread);
+    });
+    assert!(took < Duration::from_secs(25), "{took:?}");
 }

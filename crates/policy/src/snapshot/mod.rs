@@ -1,9 +1,12 @@
 //! Snapshots: a compiled policy in one file, for processes that live for one call.
 //!
-//! A snapshot is believed only when it is private (`private.rs`), was written by this very version,
-//! and everything it was made from is unchanged: the bytes of every file, the declared variables, and
-//! what is trusted. Otherwise it is as if there were none, and the files are read. Nothing secret is
-//! in it: secret variables stay `${NAME}`.
+//! A snapshot is believed only when it is private (`private.rs`), carries the seal of this state
+//! folder's key (`seal.rs`), was written by this very version for these very layers, and everything it
+//! was made from is unchanged: the bytes of every file, the declared variables, and what is trusted.
+//! Otherwise it is as if there were none, and the files are read. Nothing secret is in it: secret
+//! variables stay `${NAME}`.
+
+mod seal;
 
 use crate::compile::plan::Plan;
 use crate::layers::{Layer, LayerState, LayerStatus, Origin, Trust};
@@ -37,6 +40,11 @@ pub enum SnapshotError {
     /// The file is not private, or cannot be read or written.
     #[error(transparent)]
     Private(#[from] PrivateError),
+    /// Its seal is not that of this state folder's key.
+    #[error(
+        "the snapshot `{0}` was not sealed with the key of its state folder: the policy's files are read instead"
+    )]
+    NotSealed(PathBuf),
     /// It is not what this version writes.
     #[error("the snapshot cannot be read: {0}")]
     Malformed(String),
@@ -127,6 +135,7 @@ fn write(path: &Path, loaded: &Loaded) -> Result<(), SnapshotError> {
     };
     let bytes = postcard::to_stdvec(&written)
         .map_err(|error| SnapshotError::Malformed(error.to_string()))?;
+    let bytes = seal::sealed(path, bytes)?;
     if bytes.len() > SNAPSHOT_BYTES_MAX {
         let (path, max) = (path.to_owned(), SNAPSHOT_BYTES_MAX);
         return Err(PrivateError::TooLarge { path, max }.into());
@@ -149,13 +158,17 @@ fn read(
 /// What this version has written; `None` for what another has.
 fn written_at(path: &Path) -> Result<Option<Written>, SnapshotError> {
     let Some(bytes) = private::read(path, SNAPSHOT_BYTES_MAX)? else { return Ok(None) };
+    // Nothing of it is looked at before it is known who wrote it.
+    let Some(bytes) = seal::opened(path, &bytes)? else {
+        return Err(SnapshotError::NotSealed(path.to_owned()));
+    };
     // The version comes first, so that another version's form is not even looked at.
     let (version, _) =
-        postcard::take_from_bytes::<String>(&bytes).map_err(|error| malformed(&error))?;
+        postcard::take_from_bytes::<String>(bytes).map_err(|error| malformed(&error))?;
     if version != PLAN_VERSION {
         return Ok(None);
     }
-    postcard::from_bytes(&bytes).map(Some).map_err(|error| malformed(&error))
+    postcard::from_bytes(bytes).map(Some).map_err(|error| malformed(&error))
 }
 
 fn loaded_of(written: Written, options: &LoadOptions<'_>) -> Result<Loaded, SnapshotError> {
