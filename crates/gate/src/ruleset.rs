@@ -428,6 +428,11 @@ impl Registry {
     pub(crate) fn compile(&self, settings: Settings) -> Ruleset {
         compile(settings, self.hooks.clone(), None)
     }
+
+    /// The same under a digest that is known: its own, which takes long to make out, is not.
+    pub(crate) fn compile_as(&self, settings: Settings, digest: Name) -> Ruleset {
+        compile(settings, self.hooks.clone(), Some(digest))
+    }
 }
 
 /// Compiles under a digest that is known, or under its own.

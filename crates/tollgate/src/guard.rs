@@ -8,7 +8,7 @@
 use crate::host_files;
 use crate::knowledge;
 use crate::places::Places;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tollgate_effects::Protected;
@@ -79,8 +79,11 @@ impl Whereabouts {
     fn known(&self) -> Vec<String> {
         let binary = std::env::current_exe().ok();
         let (mut known, mut resolved) = (Vec::new(), Resolved::default());
-        for path in self.paths.iter().chain(&binary) {
-            let Ok(path) = std::path::absolute(path) else { continue };
+        let paths = self.paths.iter().chain(&binary);
+        // The user's own folder is known by several ways.
+        let paths: BTreeSet<PathBuf> =
+            paths.filter_map(|path| std::path::absolute(path).ok()).collect();
+        for path in paths {
             let form = resolved.form(&path);
             known.extend([path, form].iter().filter_map(|form| form.to_str()).map(str::to_owned));
         }
@@ -94,25 +97,38 @@ impl Whereabouts {
 /// following every path from the root was most of the system calls of a hook process.
 #[derive(Default)]
 struct Resolved {
-    folders: HashMap<PathBuf, PathBuf>,
+    /// Each folder with its links followed, and whether it is there.
+    folders: HashMap<PathBuf, (PathBuf, bool)>,
 }
 
 impl Resolved {
     /// An absolute path with its links followed. What does not exist stands where it would come to be.
     fn form(&mut self, path: &Path) -> PathBuf {
+        self.look(path).0
+    }
+
+    fn look(&mut self, path: &Path) -> (PathBuf, bool) {
+        let followed = |path: PathBuf| match path.canonicalize() {
+            Ok(followed) => (followed, true),
+            Err(_) => (path, false),
+        };
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            return followed(path.to_owned());
         };
         let known = self.folders.get(folder).cloned();
-        let folder = known.unwrap_or_else(|| {
-            let form = self.form(folder);
-            self.folders.insert(folder.to_owned(), form.clone());
-            form
+        let (folder, is_there) = known.unwrap_or_else(|| {
+            let looked = self.look(folder);
+            self.folders.insert(folder.to_owned(), looked.clone());
+            looked
         });
         let path = folder.join(name);
+        if !is_there {
+            return (path, false);
+        }
         match path.symlink_metadata() {
-            Ok(found) if found.is_symlink() => path.canonicalize().unwrap_or(path),
-            Ok(_) | Err(_) => path,
+            Ok(found) if found.is_symlink() => followed(path),
+            Ok(_) => (path, true),
+            Err(_) => (path, false),
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::mask_key::StateKey;
 use crate::reviewed::StateReviews;
-use nix::unistd::{User, geteuid};
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -68,8 +67,7 @@ pub fn misread(canonical: &Json) -> Option<String> {
 /// The source of effects that reads commands.
 pub(crate) fn analysed(facts: &ToolFacts) -> AnalysedEffects {
     // Of the user database, not of the environment: no variable changes what a policy means.
-    let user = User::from_uid(geteuid()).ok().flatten();
-    let home = user.and_then(|user| user.dir.to_str().map(str::to_owned));
+    let home = crate::places::user().and_then(|user| user.dir.to_str().map(str::to_owned));
     AnalysedEffects::new(facts, Arc::new(Disk), home)
 }
 

@@ -16,6 +16,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use tollgate_gate::Timestamp;
 use tollgate_policy::layers::{TrustError, TrustStore};
 use tollgate_policy::snapshot::{Freshness, last_good, load_with_snapshot};
@@ -128,8 +129,7 @@ impl Places {
         let unreachable = |cause| PlacesError::Start { path: start.to_owned(), cause };
         let start = start.canonicalize().map_err(unreachable)?;
         // A user without an entry has no home; whether that matters depends on what is named.
-        let user = User::from_uid(geteuid()).ok().flatten();
-        let home = user.map(|user| user.dir).filter(|dir| dir.is_absolute());
+        let home = user().map(|user| user.dir.clone()).filter(|dir| dir.is_absolute());
         let home = home.map(|dir| dir.canonicalize().unwrap_or(dir));
         Ok(Places {
             managed: MANAGED_POLICY.into(),
@@ -368,9 +368,14 @@ impl Places {
 
 /// The name of the operating-system user who runs this, or its number.
 pub fn user_name() -> String {
-    let uid = geteuid();
-    let user = User::from_uid(uid).ok().flatten();
-    user.map_or_else(|| uid.to_string(), |user| user.name)
+    user().map_or_else(|| geteuid().to_string(), |user| user.name.clone())
+}
+
+/// The entry of the operating-system user who runs this, looked up once: a process does not change
+/// whose it is, and each look opens the user database.
+pub(crate) fn user() -> Option<&'static User> {
+    static USER: OnceLock<Option<User>> = OnceLock::new();
+    USER.get_or_init(|| User::from_uid(geteuid()).ok().flatten()).as_ref()
 }
 
 /// Why a layer does not count.

@@ -164,7 +164,7 @@ fn a_question_goes_to_the_hosts_own_prompt_only_where_somebody_would_see_it() {
     ] {
         let ran = hook_with(&rig, "claude-code", &push, &headless);
         refuses(&ran);
-        assert!(ran.err.contains("approval_required"), "{}", ran.err);
+        assert!(ran.err.contains("a person is asked to confirm (approval "), "{}", ran.err);
     }
 }
 

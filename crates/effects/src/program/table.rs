@@ -1,22 +1,24 @@
 //! The program table: what the arguments of known programs mean, as data.
 //!
-//! The built-in table is `data/programs.txt`; a policy may add lines in the same format. Only the
-//! names are indexed at start; a program's lines are read when it is first met, since a hook process
-//! lives for a millisecond. The format is described at the top of the data file. Refused: an entry
+//! The built-in table is `data/programs.txt`; a policy may add lines in the same format. The names
+//! are indexed when this is built (`build.rs`); a program's lines are read when it is first met, since a
+//! hook process lives for a millisecond. The format is described at the top of the data file. Refused: an entry
 //! that does not parse (an error with its line), and code per program where data will do.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 use crate::effect::Verb;
 use crate::program::words;
 
-/// Room for the names of the built-in table.
-const NAMES_EXPECTED: usize = 3_000;
-
 const BUILT_IN: &str = include_str!("../../data/programs.txt");
+
+// `NAMES`: every name of the built-in table, sorted, with where its line begins and ends.
+include!(concat!(env!("OUT_DIR"), "/names.rs"));
+
+/// What the lines of a name were read to, at the place of its first one.
+static READ: [OnceLock<Box<Program>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
 
 /// Why a line of a program table is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -337,64 +339,24 @@ pub(crate) struct Program {
     pub(crate) subs: Vec<Record>,
 }
 
+/// A name that a policy has added lines to, behind those of the built-in table.
 #[derive(Debug, Default)]
 struct Entry {
-    first: Cow<'static, str>,
-    /// Most names stand in one line only.
-    more: Vec<Cow<'static, str>>,
+    lines: Vec<Cow<'static, str>>,
     parsed: OnceLock<Box<Program>>,
-}
-
-impl Entry {
-    fn add(&mut self, line: Cow<'static, str>) {
-        if self.first.is_empty() {
-            self.first = line;
-        } else {
-            self.more.push(line);
-        }
-    }
-}
-
-/// FNV-1a: the index is built at every start of a short-lived process, from names of our own.
-#[derive(Debug, Clone, Copy)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xCBF2_9CE4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
-        }
-    }
 }
 
 /// What is known about programs: the built-in table and what a policy added.
 #[derive(Debug, Default)]
 pub struct Programs {
-    entries: HashMap<Cow<'static, str>, Entry, BuildHasherDefault<Fnv>>,
+    added: HashMap<String, Entry>,
 }
 
 impl Programs {
     /// The built-in table.
     pub fn built_in() -> &'static Self {
         static TABLE: OnceLock<Programs> = OnceLock::new();
-        TABLE.get_or_init(|| {
-            let mut programs = Self::default();
-            programs.entries.reserve(NAMES_EXPECTED);
-            for line in logical_lines(BUILT_IN) {
-                programs.index(Cow::Borrowed(line.1));
-            }
-            programs
-        })
+        TABLE.get_or_init(Self::default)
     }
 
     /// The built-in table with further lines in the same format. A program named again gets the new
@@ -404,24 +366,29 @@ impl Programs {
     /// [`TableError`] for the first line that is not understood.
     pub fn with(text: &str) -> Result<Self, TableError> {
         let mut programs = Self::default();
-        for (_, line) in logical_lines(BUILT_IN) {
-            programs.index(Cow::Borrowed(line));
-        }
         for (number, line) in logical_lines(text) {
             check(number, line)?;
-            programs.index(Cow::Owned(line.to_owned()));
+            for name in names_of(line) {
+                let entry = programs.added.entry(name.to_owned()).or_insert_with(|| Entry {
+                    lines: built_in_lines(name).map(Cow::Borrowed).collect(),
+                    parsed: OnceLock::new(),
+                });
+                entry.lines.push(Cow::Owned(line.to_owned()));
+            }
         }
         Ok(programs)
     }
 
     /// How many names are known.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        let mut names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+        names.dedup();
+        names.len() + self.added.keys().filter(|name| first_of(name).is_none()).count()
     }
 
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// Reads every built-in line and counts them.
@@ -445,39 +412,44 @@ impl Programs {
         Ok(count)
     }
 
-    fn index(&mut self, line: Cow<'static, str>) {
-        match line {
-            Cow::Borrowed(line) => {
-                for name in names_of(line) {
-                    let entry = self.entries.entry(Cow::Borrowed(name)).or_default();
-                    entry.add(Cow::Borrowed(line));
-                }
-            }
-            Cow::Owned(line) => {
-                for name in names_of(&line) {
-                    let entry = self.entries.entry(Cow::Owned(name.to_owned())).or_default();
-                    entry.add(Cow::Owned(line.clone()));
-                }
-            }
+    pub(crate) fn get(&self, name: &str) -> Option<&Program> {
+        if let Some(entry) = self.added.get(name) {
+            let lines = || program(entry.lines.iter().map(|line| &**line));
+            return Some(entry.parsed.get_or_init(lines));
+        }
+        let read = READ.get(first_of(name)?)?;
+        Some(read.get_or_init(|| program(built_in_lines(name))))
+    }
+}
+
+/// Where the first line of a name stands in the index.
+fn first_of(name: &str) -> Option<usize> {
+    let first = NAMES.partition_point(|(known, ..)| *known < name);
+    NAMES.get(first).is_some_and(|(known, ..)| *known == name).then_some(first)
+}
+
+/// The lines of a name in the built-in table, in its order.
+fn built_in_lines(name: &str) -> impl Iterator<Item = &'static str> {
+    let rest = first_of(name).and_then(|first| NAMES.get(first..)).unwrap_or_default();
+    let count = rest.iter().take_while(|(known, ..)| *known == name).count();
+    let own = rest.iter().take(count);
+    own.filter_map(|(_, start, end)| {
+        let (start, end) = (usize::try_from(*start).ok()?, usize::try_from(*end).ok()?);
+        BUILT_IN.get(start..end)
+    })
+}
+
+fn program<'l>(lines: impl Iterator<Item = &'l str>) -> Box<Program> {
+    let mut program = Box::<Program>::default();
+    for record in lines.filter_map(|line| record(0, line).ok()) {
+        if record.sub.is_empty() {
+            program.root = record;
+        } else {
+            program.subs.retain(|old| old.sub != record.sub);
+            program.subs.push(record);
         }
     }
-
-    pub(crate) fn get(&self, name: &str) -> Option<&Program> {
-        let entry = self.entries.get(name)?;
-        Some(entry.parsed.get_or_init(|| {
-            let mut program = Box::<Program>::default();
-            for line in std::iter::once(&entry.first).chain(&entry.more) {
-                let Ok(record) = record(0, line) else { continue };
-                if record.sub.is_empty() {
-                    program.root = record;
-                } else {
-                    program.subs.retain(|old| old.sub != record.sub);
-                    program.subs.push(record);
-                }
-            }
-            program
-        }))
-    }
+    program
 }
 
 /// Lines with their numbers, without comments and blanks. A long entry is one long line.

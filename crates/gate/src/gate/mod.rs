@@ -321,7 +321,7 @@ impl GateBuilder {
         let ruleset = match self.ruleset {
             Some(ruleset) if *ruleset.settings() == self.settings && !changes => {
                 let digest = Name::clone(ruleset.digest());
-                if added { registry.compile(self.settings).with_digest(digest) } else { ruleset }
+                if added { registry.compile_as(self.settings, digest) } else { ruleset }
             }
             _ => registry.compile(self.settings),
         };

@@ -192,7 +192,7 @@ impl Gate {
         fresh.keep_counts(&registry);
         let settings = ruleset.settings().clone();
         *registry = fresh;
-        self.ruleset.store(Arc::new(registry.compile(settings).with_digest(digest)));
+        self.ruleset.store(Arc::new(registry.compile_as(settings, digest)));
         Ok(())
     }
 
