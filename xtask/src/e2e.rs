@@ -23,7 +23,7 @@ pub(crate) const COMMAND: Command = Command {
     about: "Run the real agents (Claude Code, Codex, Gemini CLI) against a scripted model",
     details: "\
 Installs the agents by npm into target/agents, in the versions of xtask/src/e2e.rs, unless they are there;
-builds the binary; runs the cases of e2e/cases.json with `tollgate hook` between each agent and a scripted
+builds the binary; runs the cases of e2e/cases.json and e2e/coding.json with `tollgate hook` between each agent and a scripted
 model on loopback, then what can go wrong with a hook. Needs npm, node and python3, and the network for the
 install only. With `--save` the results go into e2e/results.md; `cargo xtask gen` then puts them into
 docs/hosts.md. The answer is no if a case did not end as it must.
@@ -81,6 +81,11 @@ const FAULTS: [(&str, &str); 5] = [
         "sh -c \"echo welcome; exec HOOK --policy POLICY --state STATE/s\"",
     ),
 ];
+/// What the cases of a session run under: what a row begins with, the policy, the cases.
+const SUITES: [(&str, &str, &str); 2] = [
+    ("", "e2e/policy.yaml", "e2e/cases.json"),
+    ("coding preset: ", "policies/coding.yaml", "e2e/coding.json"),
+];
 const KILLED: (&str, &str) = ("the hook is killed", "sh -c 'kill -9 $$'");
 
 fn run(arguments: &[String]) -> Result<Answer, Error> {
@@ -121,19 +126,21 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
 /// The cases of one agent, then the faults.
 fn cases(root: &Path, agent: &Agent, page: &mut String) -> Result<Answer, Error> {
     let mut answer = Answer::Done;
-    let policy = root.join("e2e/policy.yaml");
-    let hook = format!("HOOK --policy {} --state STATE/s", policy.display());
-    let report = harness(root, agent, &hook, &[])?;
-    for case in report.get("cases").and_then(Value::as_array).into_iter().flatten() {
-        let ok = is_ok(case);
-        if !ok {
-            answer = Answer::No;
+    for (prefix, policy, cases) in SUITES {
+        let hook = format!("HOOK --policy {} --state STATE/s", root.join(policy).display());
+        let cases = root.join(cases).display().to_string();
+        let report = harness(root, agent, &hook, &["--cases", &cases])?;
+        for case in report.get("cases").and_then(Value::as_array).into_iter().flatten() {
+            let ok = is_ok(case);
+            if !ok {
+                answer = Answer::No;
+            }
+            let copies = case.get("transcripts_with_secret").and_then(Value::as_object);
+            let copies = copies.is_some_and(|found| !found.is_empty());
+            let kept = if copies { "its session files" } else { "nothing" };
+            let name = case.get("case").and_then(Value::as_str).unwrap_or_default();
+            line(page, agent, &format!("{prefix}{name}"), ok, kept);
         }
-        let copies = case.get("transcripts_with_secret").and_then(Value::as_object);
-        let copies = copies.is_some_and(|found| !found.is_empty());
-        let kept = if copies { "its session files" } else { "nothing" };
-        let name = case.get("case").and_then(Value::as_str).unwrap_or_default();
-        line(page, agent, name, ok, kept);
     }
     for (name, command) in FAULTS {
         let report = harness(root, agent, command, &["--only", "denied"])?;

@@ -104,6 +104,16 @@ fn of_policy(desk: &Desk, loaded: &Loaded) -> Vec<Finding> {
             format!("look at it, then: tollgate trust {path}"),
         ));
     }
+    let in_force = loaded.layers.iter().filter(|layer| layer.state == LayerState::InForce);
+    let files = in_force.flat_map(|layer| std::iter::once(&layer.path).chain(&layer.includes));
+    for path in files {
+        let what = loose(path).into_iter().next();
+        found.extend(what.map(|what| {
+            let what = format!("{what}: others could change what the agent may do");
+            let remedy = format!("chmod go-w {}", path.display());
+            Finding::wrong(None, "policy-writable", what, remedy)
+        }));
+    }
     match loaded.settings.mode {
         Mode::Enforce => {}
         Mode::Off => found.push(Finding::wrong(

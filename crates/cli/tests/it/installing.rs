@@ -281,6 +281,9 @@ fn the_doctor_finds_what_is_wrong_with_the_hooks() {
     fs::set_permissions(home.0.path(file), Permissions::from_mode(0o666)).unwrap();
     has(codes("claude-code"), "settings-writable");
     fs::set_permissions(home.0.path(file), Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(home.0.path("user.yaml"), Permissions::from_mode(0o666)).unwrap();
+    has(codes("claude-code"), "policy-writable");
+    fs::set_permissions(home.0.path("user.yaml"), Permissions::from_mode(0o644)).unwrap();
     home.0.write("project/.claude/settings.local.json", &good);
     has(codes("claude-code"), "twice");
     fs::remove_file(home.0.path("project/.claude/settings.local.json")).unwrap();
