@@ -133,6 +133,14 @@ fn sqlite(folder: &Path, line: &[u8], batch: usize) -> Done {
     done
 }
 
+/// Takes a turn's ledger away, and what its signer remembers of it: another one under the same key would be a
+/// ledger that was set back.
+fn forget(folder: &Path) {
+    std::fs::remove_dir_all(folder.join("ledger")).unwrap();
+    // None where a turn was too short for a checkpoint.
+    let _ = std::fs::remove_file(folder.join("checkpoint.key.last"));
+}
+
 fn options(folder: &Path, committer: Committer) -> LedgerOptions {
     let signing = Signing::new(folder.join("checkpoint.key"));
     let clock = Arc::new(SystemClock::new());
@@ -148,7 +156,7 @@ fn with_ledger(folder: &Path, committer: Committer, work: impl FnOnce(&FileLedge
     let seconds = start.elapsed().as_secs_f64();
     let stats = ledger.stats();
     drop(ledger);
-    std::fs::remove_dir_all(place).unwrap();
+    forget(folder);
     Done { records: stats.records, batches: stats.batches, seconds }
 }
 
@@ -249,7 +257,7 @@ fn opening(folder: &Path) -> (f64, f64) {
         wait(ledger.append(fresh(&sample), Durability::BeforeEffect));
         appended.push(start.elapsed().as_secs_f64() * 1e6);
     }
-    std::fs::remove_dir_all(place).unwrap();
+    forget(folder);
     let median = |mut times: Vec<f64>| {
         times.sort_by(f64::total_cmp);
         times.get(times.len() / 2).copied().unwrap_or(0.0)
@@ -268,7 +276,7 @@ fn sample_line(folder: &Path) -> Vec<u8> {
     let mut entries = Entries::open(place.join("00000000000000000001.jsonl")).unwrap();
     let mut line = entries.nth(1).unwrap().unwrap().text;
     line.push(b'\n');
-    std::fs::remove_dir_all(place).unwrap();
+    forget(folder);
     line
 }
 

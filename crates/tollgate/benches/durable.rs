@@ -77,7 +77,9 @@ fn turn(folder: &Path, callers: usize) -> Vec<f64> {
         spawned.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     drop(tollgate);
+    // A new ledger under the same keys would be one that was set back.
     std::fs::remove_dir_all(place).unwrap();
+    std::fs::remove_dir_all(folder.join("keys")).unwrap();
     times
 }
 
