@@ -284,7 +284,7 @@ fn a_call_that_waits_for_an_answer_is_refused_before_its_time_is_over_even_where
         "user.yaml",
         "version: 1\non_internal_error: open\nhooks:\n  - { name: ann, on: pre_tool, match: { args.command: \"make*\" }, ask: { who: ann, wait: 10m } }\n",
     );
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let ran = hook(&rig, "claude-code", &before(&rig, "claude-code", "make all"));
     refuses(&ran);
     assert!(

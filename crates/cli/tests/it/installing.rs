@@ -389,6 +389,12 @@ fn codex_commands_are_rewritten_only_when_asked_for_and_judged_as_the_model_wrot
     for record in outcomes.iter().chain(&home.0.records("decision")) {
         assert!(!record.to_string().contains("tollgate_exec"), "{record:#}");
     }
+}
+
+#[test]
+fn rewriting_commands_is_put_in_and_taken_out_by_an_install_and_the_doctor_says_which() {
+    // In a home of its own: what a host has started cannot install.
+    let home = Home::new();
     assert!(home.run(&["install", "claude-code", "--wrap"]).expect(2).err.contains("--wrap"));
     home.run(&["install", "codex", "--wrap"]).expect(0);
     assert!(home.read("home/.codex/hooks.json").contains("--wrap"));
