@@ -319,6 +319,8 @@ impl<'g> Chain<'g> {
     fn apply(&mut self, place: u32, vote: Option<Vote>, rewritten: Option<Payload>) {
         if let Some(payload) = rewritten {
             self.current = payload;
+            // What was looked at before data were given back is another call now.
+            self.reveals.clear();
             self.rewrites += 1;
             let kind = self.event.kind();
             self.rewrote_behind_a_judge |= self.ruleset.has_judge_before(kind, place);

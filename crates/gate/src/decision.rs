@@ -95,7 +95,7 @@ impl Serialize for Decision {
         out.serialize_field("code", &self.code)?;
         out.serialize_field("reason", &self.reason)?;
         out.serialize_field("hook", &self.hook)?;
-        out.serialize_field("payload", &wire::payload_json(self.runs(), self.result.as_ref()))?;
+        out.serialize_field("payload", &wire::payload_json(&self.payload, self.result.as_ref()))?;
         out.serialize_field("rewritten_by", &self.rewritten_by().collect::<Vec<_>>())?;
         out.serialize_field("approval", &self.approval)?;
         if self.skip_host_prompt {

@@ -121,8 +121,12 @@ impl Reveals {
             return false;
         }
         let effects = self.effects.of(call, &view.event.session);
-        // The inside of a tool is its own; what the call itself leaves open is not.
-        let hides = Verb::ALL.iter().any(|verb| effects.is_hidden(*verb));
+        // The inside of a tool is its own; what the call itself leaves open is not, nor is a tool of which nobody
+        // has said what it does (`tools: { arguments }`).
+        let hides = Verb::ALL.iter().any(|verb| match kind {
+            Some(_) => effects.is_hidden(*verb),
+            None => effects.is_unknown(*verb),
+        });
         // A tool of a server is told of as the program that runs.
         let runs = effects.tally(Verb::Runs, &self.anything).targets;
         if hides || runs > u32::from(kind == Some("mcp")) {
