@@ -86,7 +86,7 @@ fn marks_become_rates_with_an_interval_and_labels_that_a_backtest_reads() {
 fn mailed(rig: &Rig, to: &str) -> String {
     let command = format!("mail {to}");
     let call = tollgate_hosts::canned::shell_call("claude-code", "s1", "/", &command).unwrap();
-    rig.run_in("project", &["hook", "claude-code"], &call, &[]).expect(0).out
+    rig.run_by_a_host(&["hook", "claude-code"], &call).expect(0).out
 }
 
 /// The records that nobody has marked.

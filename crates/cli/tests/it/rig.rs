@@ -105,6 +105,16 @@ impl Rig {
         run(&self.path(folder), &all, input, env)
     }
 
+    /// As [`Rig::run`], started by a process that ends with it, as a host would be: what the test itself starts
+    /// later does not run below that host.
+    pub(crate) fn run_by_a_host(&self, arguments: &[&str], input: &str) -> Ran {
+        let (state, policy) = (self.path("state"), self.path("user.yaml"));
+        let mut all = vec!["-c", r#""$@"; exit $?"#, "host", BINARY];
+        all.extend(["--state", state.to_str().unwrap(), "--policy", policy.to_str().unwrap()]);
+        all.extend(arguments);
+        run_program("sh", &self.path("project"), &all, input, &[])
+    }
+
     /// Decides with nothing but this policy.
     pub(crate) fn decide(&self, policy: &str, more: &[&str], input: &str) -> Ran {
         let policy = self.path(policy);
@@ -138,7 +148,17 @@ impl Rig {
 
 /// Runs the binary in a folder.
 pub(crate) fn run(folder: &Path, arguments: &[&str], input: &str, env: &[(&str, &str)]) -> Ran {
-    let mut child = Command::new(BINARY)
+    run_program(BINARY, folder, arguments, input, env)
+}
+
+fn run_program(
+    program: &str,
+    folder: &Path,
+    arguments: &[&str],
+    input: &str,
+    env: &[(&str, &str)],
+) -> Ran {
+    let mut child = Command::new(program)
         .args(arguments)
         .current_dir(folder)
         .envs(env.iter().copied())
