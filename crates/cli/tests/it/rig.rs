@@ -109,7 +109,9 @@ impl Rig {
     /// later does not run below that host.
     pub(crate) fn run_by_a_host(&self, arguments: &[&str], input: &str) -> Ran {
         let (state, policy) = (self.path("state"), self.path("user.yaml"));
-        let mut all = vec!["-c", r#""$@"; exit $?"#, "host", BINARY];
+        self.write("host.sh", "\"$@\"\nexit $?\n");
+        let host = self.path("host.sh");
+        let mut all = vec![host.to_str().unwrap(), BINARY];
         all.extend(["--state", state.to_str().unwrap(), "--policy", policy.to_str().unwrap()]);
         all.extend(arguments);
         run_program("sh", &self.path("project"), &all, input, &[])
