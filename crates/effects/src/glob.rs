@@ -73,6 +73,15 @@ impl PathGlob {
         usize::from(dot(&self.steps)) + self.steps.windows(2).filter(|p| after(p)).count()
     }
 
+    /// The last component, where it is a name without wildcards.
+    pub(crate) fn last_name(&self) -> Option<String> {
+        let name =
+            self.steps.rsplit(|step| matches!(step, Step::Char('/') | Step::DirsRest)).next()?;
+        let letter = |step: &Step| if let Step::Char(c) = step { Some(*c) } else { None };
+        let name: Option<String> = name.iter().map(letter).collect();
+        name.filter(|name| !name.is_empty())
+    }
+
     /// Whether `path` satisfies the glob.
     pub fn matches(&self, path: &str) -> bool {
         let path: Vec<Step> = path.chars().map(Step::Char).collect();

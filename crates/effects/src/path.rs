@@ -172,6 +172,17 @@ impl PathTarget {
     pub fn is_by_chance(&self, glob: &PathGlob) -> bool {
         self.marked.contains([mark::DEEP, mark::BELOW, mark::WORD])
             && glob.hidden_components() > self.marked.matches("/.").count()
+            && !self.names(glob)
+    }
+
+    /// Whether the text names the last component of `glob`, for all that a wildcard goes through the folders:
+    /// `find . -name .env`, and `-name '*.env'`, whose ending is the whole name.
+    pub fn names(&self, glob: &PathGlob) -> bool {
+        let text = self.marked.trim_end_matches(mark::ANY);
+        glob.last_name().is_some_and(|name| {
+            text.strip_suffix(name.as_str())
+                .is_some_and(|rest| rest.ends_with(['/', mark::DEEP, mark::BELOW, mark::ANY]))
+        })
     }
 
     /// Whether the path is a single literal one, without globs or unknown parts.

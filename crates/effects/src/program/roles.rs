@@ -129,6 +129,7 @@ impl Run<'_> {
                 self.script_file(scope, lang, value, args, running.stdin);
             }
             Role::Sql => self.sql(value),
+            Role::SqlFile if matches!(value, "-" | "/dev/stdin") => self.sql(running.stdin),
             Role::SqlFile => {
                 self.path(scope, Verb::Reads, value, false);
                 if let Some(text) = self.content(scope, value) {

@@ -384,7 +384,8 @@ impl Analysed {
         }
         match (glob.floats, verb) {
             (true, Verb::Reads | Verb::Sends) => {
-                cover == Cover::Itself && !is_wide && !path.is_computed()
+                let named = !is_wide || path.names(&glob.glob);
+                cover == Cover::Itself && named && !path.is_computed()
             }
             (_, _) => true,
         }
