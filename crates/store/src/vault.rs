@@ -3,7 +3,7 @@
 //! A file is XChaCha20-Poly1305 over the session's data, under the installation's key (`keys/vault.key`, 0600)
 //! and bound to tenant and session as associated data: a file that is copied to another session opens
 //! nothing. Its name is a keyed digest, so that the folder does not tell who was there. Processes take turns
-//! by a lock; a file is replaced whole, so a crash leaves the old one or the new one.
+//! by a lock; a file is replaced whole, so a crash of a process leaves the old one or the new one.
 //!
 //! A file that nobody has written to for [`SESSION_IDLE_DAYS_MAX`] days is removed, as its session is. Refused:
 //! a folder, file or key that others may read or write, and a file that does not open. What it holds is lost
@@ -75,8 +75,21 @@ impl FileVault {
         if let Some(key) = self.key.get() {
             return Ok(*key);
         }
+        // A new key would open nothing of what is there, and nobody would look for it any more.
+        if !self.key_file.exists() && self.holds_files() {
+            let why = "it is gone, and there are sealed data; put it back, or remove them";
+            return Err(VaultError::Unusable(format!("`{}`: {why}", self.key_file.display())));
+        }
         let key = open_or_make_secret(&self.key_file).map_err(unusable)?;
         Ok(*self.key.get_or_init(|| key))
+    }
+
+    /// Whether anything is sealed here. What cannot be read may be.
+    fn holds_files(&self) -> bool {
+        match fs::read_dir(&self.folder) {
+            Ok(entries) => entries.flatten().any(|entry| is_sealed(&entry.path())),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// The file of an owner, by a keyed digest of who it is.
@@ -163,7 +176,8 @@ impl FileVault {
             let mut out = open_file(&fresh, OpenHow::OrNew)?;
             out.set_len(0)?;
             out.write_all(&[START, &nonce, &sealed].concat())?;
-            out.sync_data()?;
+            // Without a sync, which a result with many data would wait for as often: what a power cut takes back
+            // are placeholders that open nothing, not data that show.
             fs::rename(&fresh, file)
         };
         write().map_err(|error| {
@@ -181,7 +195,8 @@ impl FileVault {
                 let age = SystemTime::now().duration_since(changed).unwrap_or_default();
                 age > DAY * SESSION_IDLE_DAYS_MAX
             });
-            let ours = entry.path().extension().is_some_and(|end| end == "vault" || end == "new");
+            let ours = is_sealed(&entry.path())
+                || entry.path().extension().is_some_and(|end| end == "new");
             if old && ours {
                 // Another process may have been faster.
                 let _ = fs::remove_file(entry.path());
@@ -233,6 +248,10 @@ impl Vault for FileVault {
         }
         self.read(&self.file(owner)?, owner)
     }
+}
+
+fn is_sealed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "vault")
 }
 
 /// What a file is bound to. Lengths stand before, so that no two owners look alike.

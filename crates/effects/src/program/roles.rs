@@ -129,13 +129,7 @@ impl Run<'_> {
                 self.script_file(scope, lang, value, args, running.stdin);
             }
             Role::Sql => self.sql(value),
-            Role::SqlFile if matches!(value, "-" | "/dev/stdin") => self.sql(running.stdin),
-            Role::SqlFile => {
-                self.path(scope, Verb::Reads, value, false);
-                if let Some(text) = self.content(scope, value) {
-                    self.sql(&text);
-                }
-            }
+            Role::SqlFile => self.sql_file(scope, running, value),
             Role::Assign => {
                 if let Some((name, value)) = value.split_once('=') {
                     self.environment_variable(scope, name, value);
@@ -171,6 +165,18 @@ impl Run<'_> {
         if mirrors {
             // What the source does not have is deleted there.
             self.path(scope, Verb::Deletes, value, true);
+        }
+    }
+
+    /// A file of statements, or standard input in its place.
+    fn sql_file(&mut self, scope: &Scope, running: &Running<'_, '_>, value: &str) {
+        if matches!(value, "-" | "/dev/stdin") {
+            self.sql(running.stdin);
+            return;
+        }
+        self.path(scope, Verb::Reads, value, false);
+        if let Some(text) = self.content(scope, value) {
+            self.sql(&text);
         }
     }
 

@@ -85,6 +85,17 @@ fn what_is_damaged_open_to_others_or_locked_by_another_key_is_refused() {
 }
 
 #[test]
+fn a_key_that_is_gone_is_not_made_anew_over_sealed_data() {
+    let state = tempfile::tempdir().unwrap();
+    open(state.path()).keep(ALICE, "EMAIL", "jane@corp.io").unwrap();
+    fs::remove_file(state.path().join("keys/vault.key")).unwrap();
+    let error = open(state.path()).kept(ALICE).unwrap_err().to_string();
+    assert!(error.contains("vault.key") && error.contains("put it back"), "{error}");
+    assert!(open(state.path()).keep(ALICE, "EMAIL", "john@corp.io").is_err());
+    assert!(!state.path().join("keys/vault.key").exists());
+}
+
+#[test]
 fn a_session_that_nobody_uses_any_more_is_forgotten() {
     let state = tempfile::tempdir().unwrap();
     open(state.path()).keep(ALICE, "EMAIL", "jane@corp.io").unwrap();

@@ -207,6 +207,12 @@ fn redact_of(value: &Json, context: &ActionContext) -> Result<(Redact, String), 
     }
     let mask = config.mask.as_ref().map(|mask| MaskForm::read(&mask.0));
     let mask = mask.transpose().map_err(|error| error.under("mask"))?;
+    let lines_or_patterns = !config.lines.0.is_empty() || !config.patterns.is_empty();
+    if mask == Some(MaskForm::Vault) && lines_or_patterns {
+        let message = "what `lines` and `patterns` mask is not kept in the vault";
+        let error = ActionError::at("mask", message);
+        return Err(error.remedy("a hook of their own, or `custom` rules in place of patterns"));
+    }
     let text = if let Some(MaskForm::Text(text)) = mask { text } else { Arc::from(SCRUBBED) };
     let mut before: Vec<Arc<dyn Redactor>> = Vec::new();
     if !config.lines.0.is_empty() {
