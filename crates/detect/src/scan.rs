@@ -503,6 +503,7 @@ impl<'a> Scanner<'a> {
         }
         if let Some(strength) = keys::strength_of(key)
             && !keys::is_a_count(self.key, value)
+            && !is_masked_variable(value)
             && let Some(score) = assess(value, b'"', strength, Written::Quoted)
         {
             // The value is whole and certainly no code: words may be a passphrase here.
@@ -609,6 +610,15 @@ impl<'a> Scanner<'a> {
         self.raw.hits.retain(|hit| hit.rank == RANK_BLOCK || hit.end <= units.at(hit.start).1);
         self.raw
     }
+}
+
+/// `API_TOKEN=[SECRET]`: what was masked already, with the variable's name before it.
+fn is_masked_variable(value: &[u8]) -> bool {
+    let Some(equals) = value.iter().position(|byte| *byte == b'=') else { return false };
+    let name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    equals > 0
+        && cut(value, 0, equals).iter().all(name)
+        && masks_alone(value, equals + 1, value.len())
 }
 
 /// Whether a line may be longer than a unit.

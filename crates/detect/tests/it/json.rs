@@ -153,3 +153,13 @@ fn a_masked_number_takes_its_fraction_and_exponent_along() {
     let redacted = redactor().redact_plain("{\"card\": 4111111111111111.00 }", &Context::default());
     assert_eq!(redacted.text.as_deref(), Some("{\"card\": \"[CARD]\" }"));
 }
+
+#[test]
+fn a_variable_that_was_masked_is_no_new_datum_under_the_key_of_a_password() {
+    let redactor = redactor();
+    for text in [r#"{"password":["OP_TOKEN=[SECRET]"]}"#, r#"{"password":"OP_TOKEN=[SECRET]"}"#] {
+        assert_eq!(redactor.redact(text, &Context::default()).text, None, "{text}");
+    }
+    let text = r#"{"password":"hunter2!=[SECRET]"}"#;
+    assert!(redactor.redact(text, &Context::default()).text.is_some());
+}
