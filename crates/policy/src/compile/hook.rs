@@ -78,6 +78,7 @@ impl HookCompiler<'_> {
             matching: raw.matching.as_ref().map(|node| self.place(node.span)),
             unit: self.at,
             written,
+            beside: None,
             broken: raw.broken || report.count(Severity::Error) > errors,
         })
     }

@@ -77,6 +77,8 @@ pub(crate) struct Made {
     pub(crate) unit: usize,
     /// Its place among the hooks of its file.
     pub(crate) written: usize,
+    /// The name that it has in its file, where a hook of an earlier layer goes by it.
+    pub(crate) beside: Option<Name>,
     /// A part of it could not be read or compiled.
     pub(crate) broken: bool,
 }
@@ -109,7 +111,7 @@ pub(crate) fn compile(
     let hooks = assemble(units, report);
     let mut made: Vec<Made> = hooks
         .into_iter()
-        .filter_map(|Assembled { unit, written, raw, counts }| {
+        .filter_map(|Assembled { unit, written, raw, standing }| {
             let compiler = hook::HookCompiler {
                 unit: units.get(unit)?,
                 at: unit,
@@ -117,10 +119,21 @@ pub(crate) fn compile(
                 tools: &tools,
                 build: &build,
             };
-            compiler.compile(raw, written, report).filter(|_| counts)
+            let made = match standing {
+                Standing::Named | Standing::Refused => compiler.compile(raw, written, report)?,
+                Standing::Beside => {
+                    let mut renamed = raw.clone();
+                    renamed.name.value = beside(&raw.name.value, compiler.unit.kind);
+                    let mut made = compiler.compile(&renamed, written, report)?;
+                    made.beside = Some(Name::clone(&raw.name.value));
+                    made
+                }
+            };
+            (standing != Standing::Refused).then_some(made)
         })
         .collect();
     exceptions::attach(units, &mut made, &vars, &tools, context.now, report);
+    let made = each_once(made, report);
     lint::lint(units, &made, &settings, &build, report);
     if report.has_errors() {
         return None;
@@ -208,55 +221,154 @@ struct Assembled<'u> {
     /// Its place among the hooks of its file.
     written: usize,
     raw: &'u RawHook,
-    /// Whether it becomes part of the policy. Otherwise it is only looked at for its mistakes.
-    counts: bool,
+    standing: Standing,
+}
+
+/// What becomes of a hook as its name is taken or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is part of the policy, under its name.
+    Named,
+    /// A hook of an earlier layer has its name. A project's file comes from elsewhere, and can only
+    /// tighten: that it says the same again, or something else under a name that a user happens to
+    /// have, must not close the gate for everything. So it holds beside the other.
+    Beside,
+    /// It is only looked at for its mistakes.
+    Refused,
+}
+
+/// The name of a hook of this layer whose own is taken.
+fn beside(name: &Name, layer: LayerKind) -> Name {
+    format!("{name}@{layer}").into()
+}
+
+/// Leaves out what an earlier layer says to the letter (law 11: the same name with the same handler is
+/// registered once), and says under which name a hook goes whose own is taken.
+fn each_once(made: Vec<Made>, report: &mut Report) -> Vec<Made> {
+    let mut kept: Vec<Made> = Vec::with_capacity(made.len());
+    for hook in made {
+        let Some(written) = hook.beside.clone() else {
+            kept.push(hook);
+            continue;
+        };
+        let earlier = kept.iter().find(|earlier| *earlier.plan.name == *written);
+        // An exception to the earlier one is none to this one, so then both hold.
+        if earlier.is_some_and(|e| e.plan.exceptions.is_empty() && e.plan.says_the_same(&hook.plan))
+        {
+            continue;
+        }
+        let first = earlier.map(|earlier| where_is(report, earlier.place)).unwrap_or_default();
+        let name = &hook.plan.name;
+        let message = format!("the name `{written}` is taken by the hook at {first}; both hold");
+        let remedy = format!("choose another name; until then this hook goes by `{name}`");
+        let found = Diagnostic::warning("duplicate-name", hook.place, message);
+        report.push(found.with_remedy(remedy));
+        kept.push(hook);
+    }
+    kept
 }
 
 /// All hooks in their order, each name once (law 11). An overriding hook takes the other's place.
 fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
     let mut hooks: Vec<Assembled<'u>> = Vec::new();
-    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    let mut by_name: HashMap<Name, usize> = HashMap::new();
     let locked = settings::Locked::of(units);
     for (at, unit) in units.iter().enumerate() {
-        for (written, hook) in unit.raw.hooks.iter().enumerate() {
-            let name: &str = &hook.name.value;
-            let place = unit.raw.place(hook.name.span);
+        for (written, raw) in unit.raw.hooks.iter().enumerate() {
+            let name = &raw.name.value;
+            let mut new = Assembled { unit: at, written, raw, standing: Standing::Named };
             let Some(known) = by_name.get(name).copied() else {
-                if let Some(span) = hook.overrides {
+                if let Some(span) = raw.overrides {
                     let message = format!("there is no earlier hook `{name}` to override");
                     let found = Diagnostic::error("override", unit.raw.place(span), message);
                     report.push(found.with_remedy("leave `override` out"));
                 }
-                by_name.insert(name, hooks.len());
-                hooks.push(Assembled { unit: at, written, raw: hook, counts: true });
+                by_name.insert(Name::clone(name), hooks.len());
+                hooks.push(new);
                 continue;
             };
+            let beside = beside(name, unit.kind);
             let Some(earlier) = hooks.get_mut(known) else { continue };
-            let same_file = earlier.unit == at;
-            let message = if same_file {
-                format!("the name `{name}` is taken by another hook of this file")
-            } else if hook.overrides.is_none() {
-                format!("the name `{name}` is taken by a hook of an earlier file")
-            } else if earlier.raw.locked || locked.holds(name, earlier.unit, units) {
-                format!("the hook `{name}` is locked and cannot be overridden")
-            } else {
-                *earlier = Assembled { unit: at, written, raw: hook, counts: true };
-                continue;
-            };
-            let first = units.get(earlier.unit).map(|u| u.raw.place(earlier.raw.name.span));
-            let first = first.map(|place| where_is(report, place)).unwrap_or_default();
-            let may_override =
-                !same_file && hook.overrides.is_none() && unit.kind != LayerKind::Project;
-            let remedy = if may_override {
-                format!("choose another name, or `override: true` to replace the one at {first}")
-            } else {
-                format!("choose another name; the first stands at {first}")
-            };
-            report.push(Diagnostic::error("duplicate-name", place, message).with_remedy(remedy));
-            hooks.push(Assembled { unit: at, written, raw: hook, counts: false });
+            match Taken::of(earlier, &new, units, &locked) {
+                Taken::Replaced => *earlier = new,
+                Taken::HeldBeside if !by_name.contains_key(&beside) => {
+                    new.standing = Standing::Beside;
+                    by_name.insert(beside, hooks.len());
+                    hooks.push(new);
+                }
+                taken => {
+                    let first = units.get(earlier.unit);
+                    let first = first.map(|unit| unit.raw.place(earlier.raw.name.span));
+                    report.push(taken.said(&new, unit, first, report));
+                    new.standing = Standing::Refused;
+                    hooks.push(new);
+                }
+            }
         }
     }
     hooks
+}
+
+/// What a name means that is taken already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// The later hook takes the place of the earlier one, as it says.
+    Replaced,
+    /// Both hold.
+    HeldBeside,
+    BySameFile,
+    ByEarlierFile,
+    ByLocked,
+}
+
+impl Taken {
+    fn of(
+        earlier: &Assembled<'_>,
+        later: &Assembled<'_>,
+        units: &[Unit],
+        locked: &settings::Locked,
+    ) -> Taken {
+        let layer = |hook: &Assembled<'_>| units.get(hook.unit).map(|unit| (unit.layer, unit.kind));
+        let is_own_layer = layer(earlier) == layer(later);
+        let is_project = layer(later).is_some_and(|(_, kind)| kind == LayerKind::Project);
+        if earlier.unit == later.unit {
+            Taken::BySameFile
+        } else if later.raw.overrides.is_none() && is_project && !is_own_layer {
+            Taken::HeldBeside
+        } else if later.raw.overrides.is_none() {
+            Taken::ByEarlierFile
+        } else if earlier.raw.locked || locked.holds(&later.raw.name.value, earlier.unit, units) {
+            Taken::ByLocked
+        } else {
+            Taken::Replaced
+        }
+    }
+
+    /// The error about it.
+    fn said(
+        self,
+        later: &Assembled<'_>,
+        unit: &Unit,
+        first: Option<Place>,
+        report: &Report,
+    ) -> Diagnostic {
+        let name = &later.raw.name.value;
+        let message = match self {
+            Taken::BySameFile => format!("the name `{name}` is taken by another hook of this file"),
+            Taken::ByLocked => format!("the hook `{name}` is locked and cannot be overridden"),
+            Taken::ByEarlierFile | Taken::HeldBeside | Taken::Replaced => {
+                format!("the name `{name}` is taken by a hook of an earlier file")
+            }
+        };
+        let first = first.map(|place| where_is(report, place)).unwrap_or_default();
+        let remedy = if self == Taken::ByEarlierFile && unit.kind != LayerKind::Project {
+            format!("choose another name, or `override: true` to replace the one at {first}")
+        } else {
+            format!("choose another name; the first stands at {first}")
+        };
+        let place = unit.raw.place(later.raw.name.span);
+        Diagnostic::error("duplicate-name", place, message).with_remedy(remedy)
+    }
 }
 
 pub(crate) fn where_is(report: &Report, place: Place) -> String {

@@ -88,6 +88,21 @@ pub(crate) struct HookPlan {
     pub(crate) exceptions: Vec<ExceptionPlan>,
 }
 
+impl HookPlan {
+    /// Whether both say the same, whatever they are called and wherever they stand.
+    pub(crate) fn says_the_same(&self, other: &HookPlan) -> bool {
+        let HookPlan { name, locked, layer, at, .. } = self;
+        let other = HookPlan {
+            name: name.clone(),
+            locked: *locked,
+            layer: *layer,
+            at: at.clone(),
+            ..other.clone()
+        };
+        *self == other
+    }
+}
+
 /// An exception to a hook.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExceptionPlan {

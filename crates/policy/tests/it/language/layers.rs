@@ -331,13 +331,60 @@ fn a_policy_dropped_in_a_sub_folder_is_not_looked_for() {
 fn layers_count_in_their_order_however_they_are_named() {
     let tree = Tree::new();
     let user = tree.write("user.yaml", USER);
-    let text =
-        "version: 1\nhooks:\n  - { name: no-rm, on: pre_tool, match: { tool: x }, deny: no }\n";
-    let project = tree.write("repo/tollgate.yaml", text);
-    let report =
-        problems(load_all(&[named(LayerKind::Project, project), named(LayerKind::User, user)]));
-    assert!(report.contains("repo/tollgate.yaml:3:"), "{report}");
-    assert!(report.contains("taken by a hook of an earlier file"), "{report}");
+    let project = tree.write("repo/tollgate.yaml", &one_hook("no-rm", "x"));
+    let loaded =
+        load_all(&[named(LayerKind::Project, project), named(LayerKind::User, user)]).unwrap();
+    assert_eq!(Rig::of(loaded).verdict("x", "{}"), "deny by no-rm@project");
+}
+
+fn one_hook(name: &str, tool: &str) -> String {
+    format!(
+        "version: 1\nhooks:\n  - {{ name: {name}, on: pre_tool, match: {{ tool: {tool} }}, deny: no }}\n"
+    )
+}
+
+#[test]
+fn a_project_that_says_the_same_again_says_it_once() {
+    let tree = Tree::new();
+    let user = tree.write("user.yaml", USER);
+    let project = tree.write("repo/tollgate.yaml", &one_hook("no-rm", "rm"));
+    let both = [named(LayerKind::User, user), named(LayerKind::Project, project)];
+    let loaded = load_all(&both).unwrap();
+    assert_eq!(loaded.report.text(), "");
+    let names: Vec<&str> = loaded.ruleset.hooks().map(|hook| &**hook.name()).collect();
+    assert_eq!(names, ["no-rm", "reads", "fixed"]);
+}
+
+#[test]
+fn a_project_that_says_something_else_under_a_taken_name_is_held_beside() {
+    let tree = Tree::new();
+    let user = named(LayerKind::User, tree.write("user.yaml", USER));
+    let text = one_hook("no-rm", "x");
+    let project = named(LayerKind::Project, tree.write("repo/tollgate.yaml", &text));
+    let loaded = load_all(&[user.clone(), project]).unwrap();
+    let report = loaded.report.text();
+    assert!(report.contains("both hold") && report.contains("`no-rm@project`"), "{report}");
+    let rig = Rig::of(loaded);
+    assert_eq!(rig.verdict("x", "{}"), "deny by no-rm@project");
+    assert_eq!(rig.verdict("rm", "{}"), "deny by no-rm");
+    // Twice in one file is a mistake of that file.
+    let twice = text.clone() + text.lines().last().unwrap() + "\n";
+    let project = named(LayerKind::Project, tree.write("repo/tollgate.yaml", &twice));
+    let report = problems(load_all(&[user, project]));
+    assert!(report.contains("is taken by"), "{report}");
+}
+
+#[test]
+fn an_exception_to_an_earlier_hook_is_none_to_the_projects_own() {
+    let tree = Tree::new();
+    let text = one_hook("no-rm", "rm");
+    let managed = named(LayerKind::Managed, tree.write("managed.yaml", &text));
+    let project = named(LayerKind::Project, tree.write("repo/tollgate.yaml", &text));
+    let exception = "version: 1\nhooks: []\nexceptions:\n  - { hook: no-rm, match: { tool: rm }, reason: mine }\n";
+    let user = named(LayerKind::User, tree.write("user.yaml", exception));
+    let rig = |layers: &[Layer]| Rig::of(load_all(layers).unwrap());
+    assert_eq!(rig(&[managed.clone(), user.clone()]).verdict("rm", "{}"), "allow");
+    assert_eq!(rig(&[managed, user, project]).verdict("rm", "{}"), "deny by no-rm@project");
 }
 
 #[test]
