@@ -166,7 +166,7 @@ impl DiskApprover {
         let wait = request.wait_ms.map(|wait_ms| now.plus_millis(wait_ms.min(self.wait_ms_max)));
         // A session that is not known has no past in which somebody could have said yes.
         let root = self.state.session(&question.root).map_err(said)?;
-        let since = root.map_or(now, |root| root.started_at);
+        let since = root.map_or(now, |root| root.answers_since);
         let stands = self.approvals.put(&question, WAITING_MAX, since, now).map_err(said)?;
         let mut asked = match stands {
             Stands::TooMany(waiting) => {

@@ -30,7 +30,7 @@ use tollgate::gate::{
 };
 use tollgate::places::user_name;
 use tollgate::policy::snapshot::Freshness;
-use tollgate::store::{StoreError, SystemClock};
+use tollgate::store::{DiskState, StoreError, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
 use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
 
@@ -139,6 +139,7 @@ fn remembered(
     let Some(call) = call else {
         let policy = Policy::load(globals, Some((&mut *memory, heard)));
         memory.forget();
+        end_answers(&places(globals)?, &heard.who.session)?;
         let Policy { places, loaded, .. } = policy?;
         let settled = tollgate::ledger::settle_tree(&places, &loaded, &heard.who.session);
         settled.map_err(|error| Trouble::new("ledger_unavailable", error))?;
@@ -146,6 +147,22 @@ fn remembered(
     };
     let may_skip = memory.may_skip_prompt(call)?;
     Ok(host.answer(heard, if may_skip { &Wanted::Allow } else { &Wanted::Nothing }))
+}
+
+/// What a person answered for the session holds no longer.
+fn end_answers(places: &Places, session: &str) -> Result<(), Trouble> {
+    let state = places.state().map_err(|error| Trouble::new("internal_error", error))?;
+    let ended = DiskState::new(&state, Arc::new(SystemClock::new()), None).end_answers(session);
+    ended.map_err(|fault| Trouble::new("state_unavailable", fault))
+}
+
+/// Whether a session begins with this event, or is taken up again after its program had ended: its end
+/// is not always told. One that goes on with less context is the same.
+fn begins(heard: &Heard) -> bool {
+    let source = heard.message.get("source").and_then(Json::as_str);
+    matches!(heard.payload, Some(Payload::AgentStart(_)))
+        && heard.who.agent_id.is_none()
+        && source != Some("compact")
 }
 
 /// The policy in force, and where the session works.
@@ -225,6 +242,9 @@ fn judged(
     let session = session(host, heard, &policy.workspace);
     let variable = |name: &str| std::env::var(name).ok();
     let can_ask = heard.can_ask && !host.is_unattended(&variable);
+    if begins(heard) {
+        end_answers(&policy.places, &heard.who.session)?;
+    }
     let mut builder = Tollgate::builder();
     if let Some(host) = tollgate::person::host_process() {
         builder = builder.host_process(host);

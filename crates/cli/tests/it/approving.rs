@@ -126,6 +126,46 @@ fn a_no_refuses_and_is_heard_with_its_reason() {
 }
 
 #[test]
+fn a_yes_for_the_session_ends_with_it_and_what_is_taken_up_again_is_asked_anew() {
+    let rig = Rig::new();
+    rig.write("user.yaml", "version: 1\nhooks:\n  - name: push\n    on: pre_tool\n    match: { runs: git }\n    ask: { reason: \"it goes out\" }\n");
+    let tell = |message: serde_json::Value| {
+        let mut message = message;
+        message["session_id"] = "s".into();
+        message["cwd"] = rig.path("project").to_str().unwrap().into();
+        rig.run_in("project", &["hook", "codex"], &message.to_string(), &[])
+    };
+    let call = |n: u32| {
+        let ran = tell(serde_json::json!({"hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "permission_mode": "default", "tool_use_id": format!("c{n}"),
+            "tool_input": {"command": "git push"}}));
+        ran.code == 0
+    };
+    let allow = || {
+        let id = pending(&rig)[0]["id"].as_str().unwrap().to_owned();
+        let answer = format!("approvals approve {id} --for session --reason agreed");
+        assert_eq!(in_terminal(&rig, &answer, &[("[y/N] ", "y\n")]).0, 0);
+    };
+    assert!(!call(1));
+    allow();
+    assert!(call(2) && call(3), "it holds for the session");
+    tell(serde_json::json!({"hook_event_name": "SessionStart", "source": "compact"})).expect(0);
+    assert!(call(4), "less context is no new session");
+    tell(serde_json::json!({"hook_event_name": "SessionEnd", "reason": "other"})).expect(0);
+    assert!(!call(5), "the session has ended");
+    allow();
+    assert!(call(6));
+    // The program was killed: nobody told of an end.
+    tell(serde_json::json!({"hook_event_name": "SessionStart", "source": "resume"})).expect(0);
+    assert!(!call(7), "it is taken up again");
+    allow();
+    assert!(call(8));
+    rig.run(&["sessions", "abort", "s", "--reason", "enough"]).expect(0);
+    rig.run(&["sessions", "resume", "s", "--reason", "go on"]).expect(0);
+    assert!(!call(9), "it was ended by a person");
+}
+
+#[test]
 fn an_answer_without_a_terminal_is_refused() {
     let rig = rig();
     let id = decide(&rig, &call("transfer"))["approval"].as_str().unwrap().to_owned();

@@ -63,6 +63,11 @@ impl Approval {
         let for_session = |answer: &Answer| answer.yes && answer.scope == Scope::Session;
         !self.answers.is_empty() && self.answers.iter().all(for_session)
     }
+
+    /// Whether all that was answered was given since then.
+    pub(super) fn is_given_since(&self, since: Timestamp) -> bool {
+        self.answers.iter().all(|answer| answer.at >= since)
+    }
 }
 
 /// What is signed: all that the answer holds for. Names stand behind their lengths, so that no text can
@@ -103,9 +108,9 @@ pub(super) fn standing(
 ) -> rusqlite::Result<Option<Approval>> {
     let like = format!(
         "{} WHERE hook = ?1 AND effects_digest = ?2 AND (
-           (state = 'approved' AND root = ?3 AND who = ?4 AND asked_at >= ?6 AND id IN
+           (state = 'approved' AND root = ?3 AND who = ?4 AND id IN
              (SELECT approval FROM answers WHERE yes = 1 AND scope = 'session')
-             AND id NOT IN (SELECT approval FROM answers WHERE scope <> 'session'))
+             AND id NOT IN (SELECT approval FROM answers WHERE scope <> 'session' OR at < ?6))
            OR (state = 'denied' AND cwd IS ?5 AND id IN
              (SELECT approval FROM answers WHERE yes = 0 AND scope = 'never')))
          ORDER BY state DESC LIMIT 1",

@@ -209,7 +209,7 @@ impl Approvals {
 
     /// Puts a question, unless something stands about it already. Identical ones are one; at most
     /// `waiting_max` of one tree of sessions wait at a time. A yes for the session holds where it was
-    /// asked for since the tree's first session began, at `session_since`.
+    /// given since the tree's first session began or was ended last, at `session_since`.
     ///
     /// # Errors
     /// [`DatabaseError`] when the file cannot be used.
@@ -235,7 +235,7 @@ impl Approvals {
                 match found.state {
                     ApprovalState::Pending => return Ok(Stands::Waits(found)),
                     ApprovalState::Approved
-                        if !found.is_for_session() || found.asked_at >= session_since =>
+                        if !found.is_for_session() || found.is_given_since(session_since) =>
                     {
                         return Ok(Stands::Answered(found));
                     }
@@ -397,6 +397,24 @@ impl Approvals {
                           WHERE session = ?1 AND call = ?2 AND state = 'used'";
             let values = params![&*key.session, &*key.call, state, came, millis(now)];
             db.execute(settle, values).map(drop)
+        })
+    }
+
+    /// What was answered for this session, the first of its tree, until now holds no longer.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] when the file cannot be used.
+    pub fn end_session(&self, root: &str, now: Timestamp) -> Result<(), DatabaseError> {
+        if !self.is_there() {
+            return Ok(());
+        }
+        self.change(|db| {
+            // Nobody need be told: the call is asked anew.
+            let end = "UPDATE approvals SET state = 'expired', changed_at = ?2, told = 1
+                       WHERE state = 'approved' AND root = ?1
+                       AND id IN (SELECT approval FROM answers WHERE scope = 'session')
+                       AND id NOT IN (SELECT approval FROM answers WHERE scope <> 'session')";
+            db.execute(end, params![root, millis(now)]).map(drop)
         })
     }
 

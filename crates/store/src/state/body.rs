@@ -49,6 +49,9 @@ pub(super) struct Body {
     /// Digests of the calls that run by an approval.
     #[serde(default)]
     pub(super) approved: Vec<u64>,
+    /// An answer for the session holds if it was given since then. Milliseconds since 1970.
+    #[serde(default)]
+    pub(super) answers_since_ms: u64,
 }
 
 /// How a session was ended.
@@ -101,7 +104,14 @@ impl Body {
             more_open: false,
             hosts: Vec::new(),
             approved: Vec::new(),
+            answers_since_ms: now.millis(),
         }
+    }
+
+    /// What was answered for the session up to now holds no longer. The next millisecond counts: an
+    /// answer of this one may have been given before.
+    pub(super) fn end_answers(&mut self, now: Timestamp) {
+        self.answers_since_ms = now.plus_millis(1).millis().max(self.answers_since_ms);
     }
 
     pub(super) fn read(text: &[u8]) -> Result<Body, String> {

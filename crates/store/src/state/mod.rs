@@ -131,6 +131,8 @@ pub struct SessionShown {
     pub started_at: Timestamp,
     /// When its last event came that changed something.
     pub seen_at: Timestamp,
+    /// An answer for the session holds if it was given since then.
+    pub answers_since: Timestamp,
     /// What was counted, its children's included.
     pub counters: Counters,
     /// Its labels.
@@ -156,6 +158,7 @@ impl From<&Body> for SessionShown {
             workspace: body.workspace.clone(),
             started_at: Timestamp::from_millis(body.started_ms),
             seen_at: Timestamp::from_millis(body.seen_ms),
+            answers_since: Timestamp::from_millis(body.answers_since_ms.max(body.started_ms)),
             counters: body.counters(),
             labels: body.labels.iter().cloned().collect(),
             aborted: body.aborted.as_ref().map(Aborted::from),
@@ -207,7 +210,26 @@ impl DiskState {
     /// # Errors
     /// [`SessionFault`] when it could not be written.
     pub fn end(&self, id: &str, aborted: &Aborted) -> Result<bool, SessionFault> {
-        self.sessions.abort(&Session::new(id), aborted)
+        self.end_now(&Session::new(id), aborted)
+    }
+
+    fn end_now(&self, session: &Session, aborted: &Aborted) -> Result<bool, SessionFault> {
+        let ended = self.sessions.abort(session, aborted)?;
+        // The session's file says that they hold no longer; this only shows it to people.
+        let _ = self.approvals.end_session(&session.id, self.sessions.now());
+        Ok(ended)
+    }
+
+    /// Ends what was answered for a session: it is over, or begins anew. Answers for one call and
+    /// questions that wait are left: the person may come after the program, and the call come again.
+    ///
+    /// # Errors
+    /// [`SessionFault`] when it could not be written.
+    pub fn end_answers(&self, id: &str) -> Result<(), SessionFault> {
+        if self.sessions.end_answers(id)? {
+            let _ = self.approvals.end_session(id, self.sessions.now());
+        }
+        Ok(())
     }
 
     /// Takes the end of a session back; what it was, if it was ended.
@@ -307,7 +329,7 @@ impl State for DiskState {
         session: &'a Session,
         aborted: Aborted,
     ) -> Soon<'a, Result<(), StateError>> {
-        Soon::now(self.sessions.abort(session, &aborted).map(drop).map_err(StateError::from))
+        Soon::now(self.end_now(session, &aborted).map(drop).map_err(StateError::from))
     }
 
     fn reserve<'a>(

@@ -20,7 +20,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 use tollgate_gate::limits::{SESSION_ANCESTORS_MAX, SESSIONS_MAX};
 use tollgate_gate::state::{Entry, Trace};
-use tollgate_gate::{Aborted, Clock, Code, Counters, Name, Repeats, Session, SessionView};
+use tollgate_gate::{
+    Aborted, Clock, Code, Counters, Name, Repeats, Session, SessionView, Timestamp,
+};
 
 /// The file whose age says when the folder was last swept.
 const SWEPT: &str = "swept";
@@ -116,8 +118,22 @@ impl Sessions {
                 return Ok((false, Write::Not));
             }
             body.aborted = Some(Ended::from(aborted));
+            body.end_answers(self.clock.now());
             Ok((true, Write::Durable))
         })
+    }
+
+    /// Ends what was answered for a session; whether it is known.
+    pub(super) fn end_answers(&self, id: &str) -> Result<bool, SessionFault> {
+        let ended = self.update(id, |body| {
+            body.end_answers(self.clock.now());
+            Ok(((), Write::Durable))
+        })?;
+        Ok(ended.is_some())
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Takes the end of a session back; what it was.
