@@ -4,7 +4,7 @@
 use crate::args::Globals;
 use crate::exit::Failure;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate::gate::{
     BasicScrub, Clock, Durability, EventId, Json, Ledger, Object, Record, RecordKind, Scrub,
@@ -56,7 +56,7 @@ impl Desk {
     }
 
     /// The state folder.
-    pub(crate) fn state(&self) -> Result<std::path::PathBuf, Failure> {
+    pub(crate) fn state(&self) -> Result<PathBuf, Failure> {
         self.places.state().map_err(|error| misplaced(&error))
     }
 
@@ -95,13 +95,7 @@ impl Desk {
         session: Option<&Arc<Session>>,
         detail: &[(&str, Option<String>)],
     ) -> Result<(), Failure> {
-        let audit_store = policy.settings.audit_store.as_deref();
-        // Where decisions are kept in memory only, switches are still written down.
-        let folder = self.places.ledger(audit_store).map_err(|error| misplaced(&error))?;
-        let default = self.places.ledger(None).map_err(|error| misplaced(&error))?;
-        let Some(folder) = folder.or(default) else {
-            return Err(Failure::internal("there is no place for the ledger"));
-        };
+        let folder = self.ledger(policy)?;
         let now = self.now();
         let mut record = Record::new(EventId::made(now), now, kind);
         record.policy = Some(Arc::clone(&policy.digest));
@@ -126,6 +120,25 @@ impl Desk {
         let ledger = FileLedger::open(&folder, options).map_err(|error| unwritten(&error))?;
         let appended = run(ledger.append(record, Durability::BeforeEffect))?;
         appended.map_err(|error| unwritten(&error))
+    }
+
+    /// Signs what was written to the ledger in this folder so far.
+    pub(crate) fn sign(&self, folder: &Path) -> Result<(), Failure> {
+        let keys = self.places.keys().map_err(|error| misplaced(&error))?;
+        let options = ledger_options(Arc::clone(&self.clock), Committer::Thread, Some(&keys));
+        let ledger = FileLedger::open(folder, options).map_err(Failure::internal)?;
+        // A ledger with a thread signs its end when it is dropped.
+        ledger.flush().map_err(Failure::internal)
+    }
+
+    /// The folder of the ledger. Where decisions are kept in memory only, switches are still written
+    /// down.
+    pub(crate) fn ledger(&self, policy: &Loaded) -> Result<PathBuf, Failure> {
+        let audit_store = policy.settings.audit_store.as_deref();
+        let folder = self.places.ledger(audit_store).map_err(|error| misplaced(&error))?;
+        let default = self.places.ledger(None).map_err(|error| misplaced(&error))?;
+        let folder = folder.or(default);
+        folder.ok_or_else(|| Failure::internal("there is no place for the ledger"))
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::limits::SMALL_FILE_BYTES_MAX;
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -67,16 +67,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), PrivateError> {
 
 /// Writes a file whole or not at all, and sees that it is on disk.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), PrivateError> {
-    let fresh = path.with_extension("new");
-    let written = || {
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    };
-    written().map_err(|error| refuse(path, error))
+    tollgate_store::write_whole(path, text.as_bytes()).map_err(|error| refuse(path, error))
 }
 
 /// A header as it is to be sent, from a file that holds `Name: value` in one line.

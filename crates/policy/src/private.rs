@@ -2,7 +2,7 @@
 //!
 //! What such a file says is believed, so it is read only when it is a regular file, owned by the user
 //! who runs this, with mode 0600, in a folder that nobody else can write. A link is refused, not
-//! followed. Writing is atomic: a new file beside it, then a rename. Keys are such files, made once.
+//! followed. Writing is atomic: a new file beside it, then a rename, each of them on disk. Keys are such files, made once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -104,7 +104,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PrivateError> {
         .mode(0o600)
         .open(&fresh)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&fresh, path));
+        .and_then(|()| fs::rename(&fresh, path))
+        .and_then(|()| File::open(folder)?.sync_all());
     written.map_err(|error| {
         // What is left over would only be in the way; that it cannot be removed changes nothing.
         let _ = fs::remove_file(&fresh);

@@ -12,6 +12,13 @@ pub(crate) trait Disk: Send {
     /// Opens a file for reading and writing.
     fn open(&self, name: &str, how: OpenHow) -> io::Result<Box<dyn DiskFile>>;
 
+    /// Puts a file with this content in the place of one, or makes it: whole or not at all, whatever
+    /// comes in between. It is on disk when this returns.
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()>;
+
+    /// Takes a file away; for good with the next sync of the folder.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
     /// Makes the names of files durable.
     fn sync_folder(&self) -> io::Result<()>;
 
@@ -21,6 +28,15 @@ pub(crate) trait Disk: Send {
 
     /// Waits, for a bounded time, until no other process holds the ledger, and holds it.
     fn lock(&self) -> Result<Box<dyn Held>, StoreError>;
+}
+
+/// How what was written is to be left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// On disk.
+    Synced,
+    /// With the system, which will write it in its time.
+    Written,
 }
 
 /// How a file is opened.
@@ -54,4 +70,15 @@ pub(crate) fn read_range(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<
     let read = file.read_at(&mut bytes, from)?;
     bytes.truncate(read);
     Ok(bytes)
+}
+
+/// A file of the folder, read up to a cap; none if it is not there.
+pub(crate) fn read_whole(disk: &dyn Disk, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match disk.open(name, OpenHow::Existing) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let len = file.len()?;
+    read_range(&*file, 0, len.min(max)).map(Some)
 }

@@ -14,17 +14,17 @@
 
 use crate::book::{Book, BookError, Entries};
 use crate::checkpoint::{self, origin};
-use crate::disk::{Disk, OpenHow, read_range};
+use crate::disk::{Disk, DiskFile, OpenHow, read_range, read_whole};
 use crate::error::StoreError;
-use crate::folder::{Folder, open_file};
+use crate::folder::Folder;
 use crate::hash::{HashValue, parse_hex, write_hex};
 use crate::index;
 use crate::key::{CheckpointKey, PublicKey};
 use crate::limits::{ERASURES_BYTES_MAX, JOURNAL_BYTES_MAX};
 use crate::line::{Line, leaf_of};
 use crate::segment::segment_name;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use tollgate_gate::{Json, Object, Timestamp};
 
@@ -91,7 +91,7 @@ pub struct Erasure {
 }
 
 impl Erasure {
-    fn sign(
+    pub(crate) fn sign(
         number: u64,
         origin: String,
         parts: Vec<ErasedPart>,
@@ -166,12 +166,12 @@ impl Erasure {
 }
 
 /// A line that is to be overwritten.
-struct Planned {
-    segment: u64,
-    offset: u64,
-    seq: u64,
-    stub: Vec<u8>,
-    hash: HashValue,
+pub(crate) struct Planned {
+    pub(crate) segment: u64,
+    pub(crate) offset: u64,
+    pub(crate) seq: u64,
+    pub(crate) stub: Vec<u8>,
+    pub(crate) hash: HashValue,
 }
 
 /// Erases the records that are meant. `None` if there are none. An erasure that a crash has interrupted
@@ -192,9 +192,11 @@ pub fn erase(
         Some(_) => CheckpointKey::open(key_file)?,
         None => CheckpointKey::open_or_make(key_file)?,
     };
+    // The index holds names; it is made anew by whoever asks next.
+    let forget_index = || index::remove(folder).map_err(io::Error::other);
     {
         let held = disk.lock()?;
-        carry_out(folder, &disk)?;
+        carry_out(&disk, &forget_index)?;
         drop(held);
     }
     let number = read_erasures(folder)?.last().map_or(1, |last| last.number + 1);
@@ -214,8 +216,8 @@ pub fn erase(
             return Err(EraseError::Changed { seq: line.seq });
         }
     }
-    write_journal(folder, &disk, &erasure, &planned)?;
-    carry_out(folder, &disk)?;
+    write_journal(&disk, &erasure, &planned)?;
+    carry_out(&disk, &forget_index)?;
     drop(held);
     Ok(Some(erasure))
 }
@@ -250,7 +252,7 @@ fn plan(
 }
 
 /// What stands in the place of a line: as long as it, to the byte.
-fn stub(line: &Line, hash: &HashValue, number: u64, len: usize) -> Option<Vec<u8>> {
+pub(crate) fn stub(line: &Line, hash: &HashValue, number: u64, len: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(len);
     let _ = write!(out, "{{\"seq\":{},\"prev\":\"{}\"", line.seq, line.prev);
     let _ = write!(out, ",\"erased\":\"{hash}\",\"erasure\":{number}");
@@ -272,7 +274,7 @@ fn stub(line: &Line, hash: &HashValue, number: u64, len: usize) -> Option<Vec<u8
     Some(out)
 }
 
-fn parts_of(planned: &[Planned]) -> Vec<ErasedPart> {
+pub(crate) fn parts_of(planned: &[Planned]) -> Vec<ErasedPart> {
     let mut parts: Vec<(u64, u64, Vec<u8>)> = Vec::new();
     for line in planned {
         match parts.last_mut().filter(|part| part.0 == line.segment) {
@@ -301,9 +303,8 @@ fn book_origin(folder: &Path) -> Result<String, EraseError> {
     Ok(origin(&first.map_or(HashValue::ZERO, |first| leaf_of(&first.text))))
 }
 
-fn write_journal(
-    folder: &Path,
-    disk: &Folder,
+pub(crate) fn write_journal(
+    disk: &dyn Disk,
     erasure: &Erasure,
     planned: &[Planned],
 ) -> Result<(), EraseError> {
@@ -316,72 +317,71 @@ fn write_journal(
         text.extend_from_slice(Json::Object(out).text().as_bytes());
         text.push(b'\n');
     }
-    let write = || {
-        let fresh = folder.join(format!("{JOURNAL_NAME}.new"));
-        let mut file = open_file(&fresh, OpenHow::OrNew)?;
-        file.set_len(0)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&fresh, folder.join(JOURNAL_NAME))?;
-        disk.sync_folder()
-    };
-    Ok(write().map_err(|error| StoreError::io("write", JOURNAL_NAME, error))?)
+    let written = disk.replace(JOURNAL_NAME, &text);
+    Ok(written.map_err(|error| StoreError::io("write", JOURNAL_NAME, error))?)
 }
 
 /// Does what the journal says, if there is one. Doing it twice changes nothing. The lock must be held.
-fn carry_out(folder: &Path, disk: &Folder) -> Result<(), EraseError> {
-    let Some(text) = read_capped(folder, JOURNAL_NAME, JOURNAL_BYTES_MAX)? else { return Ok(()) };
-    let bad = EraseError::Journal(JOURNAL_NAME);
+pub(crate) fn carry_out(
+    disk: &dyn Disk,
+    forget_index: &dyn Fn() -> io::Result<()>,
+) -> Result<(), EraseError> {
+    let text = read_whole(disk, JOURNAL_NAME, JOURNAL_BYTES_MAX)
+        .map_err(|error| StoreError::io("read", JOURNAL_NAME, error))?;
+    let Some(text) = text else { return Ok(()) };
+    let bad = || EraseError::Journal(JOURNAL_NAME);
     let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let Some(erasure) = lines.next().and_then(Erasure::read) else { return Err(bad) };
-    if !read_erasures(folder)?.iter().any(|known| known.number == erasure.number) {
-        let append = || {
-            let mut file = open_file(&folder.join(ERASURES_NAME), OpenHow::OrNew)?;
-            file.seek(SeekFrom::End(0))?;
-            file.write_all(format!("{}\n", erasure.text()).as_bytes())?;
-            file.sync_all()?;
-            disk.sync_folder()
-        };
-        append().map_err(|error| StoreError::io("write", ERASURES_NAME, error))?;
-    }
-    let mut open: Option<(u64, File)> = None;
+    let erasure = lines.next().and_then(Erasure::read).ok_or_else(bad)?;
+    add_erasure(disk, &erasure).map_err(|error| StoreError::io("write", ERASURES_NAME, error))?;
+    let mut open: Option<(u64, Box<dyn DiskFile>)> = None;
     for line in lines {
-        let json = Json::read(line).map_err(|_| EraseError::Journal(JOURNAL_NAME))?;
-        let number = |key| json.get(key).and_then(Json::as_u64);
-        let stub = json.get("line").and_then(Json::as_str);
-        let (Some(segment), Some(offset), Some(stub)) = (number("segment"), number("offset"), stub)
-        else {
-            return Err(bad);
-        };
-        let name = segment_name(segment);
-        let write = |open: &mut Option<(u64, File)>| {
+        let (segment, offset, stub) = read_stub(line).ok_or_else(bad)?;
+        let mut overwrite = || {
             if open.as_ref().is_none_or(|(other, _)| *other != segment) {
                 if let Some((_, done)) = open.take() {
-                    done.sync_all()?;
+                    done.sync()?;
                 }
                 // What was pruned meanwhile is gone all the same.
-                match open_file(&folder.join(&name), OpenHow::Existing) {
-                    Ok(file) => *open = Some((segment, file)),
+                match disk.open(&segment_name(segment), OpenHow::Existing) {
+                    Ok(file) => open = Some((segment, file)),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                     Err(error) => return Err(error),
                 }
             }
-            let Some((_, file)) = open else { return Ok(()) };
-            std::os::unix::fs::FileExt::write_all_at(file, stub.as_bytes(), offset)
+            open.as_ref().map_or(Ok(()), |(_, file)| file.write_at(stub.as_bytes(), offset))
         };
-        write(&mut open).map_err(|error| StoreError::io("overwrite in", &name, error))?;
+        overwrite()
+            .map_err(|error| StoreError::io("overwrite in", segment_name(segment), error))?;
     }
     let finish = || {
-        if let Some((_, done)) = open.take() {
-            done.sync_all()?;
-        }
-        // The index holds names; it is made anew by whoever asks next.
-        index::remove(folder).map_err(io::Error::other)?;
-        fs::remove_file(folder.join(JOURNAL_NAME))?;
+        open.map_or(Ok(()), |(_, done)| done.sync())?;
+        forget_index()?;
+        disk.remove(JOURNAL_NAME)?;
         disk.sync_folder()
     };
-    let mut finish = finish;
     Ok(finish().map_err(|error| StoreError::io("finish", JOURNAL_NAME, error))?)
+}
+
+/// Puts an erasure behind those that there are, if it is not one of them.
+fn add_erasure(disk: &dyn Disk, erasure: &Erasure) -> io::Result<()> {
+    let mut text = read_whole(disk, ERASURES_NAME, ERASURES_BYTES_MAX)?.unwrap_or_default();
+    let mut known = text.split(|byte| *byte == b'\n').filter_map(Erasure::read);
+    if known.any(|known| known.number == erasure.number) {
+        return Ok(());
+    }
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    text.extend_from_slice(format!("{}\n", erasure.text()).as_bytes());
+    disk.replace(ERASURES_NAME, &text)
+}
+
+/// What a line of the journal says: the segment, the byte in it, and what is to stand there.
+fn read_stub(line: &[u8]) -> Option<(u64, u64, String)> {
+    let json = Json::read(line).ok()?;
+    let number = |key| json.get(key).and_then(Json::as_u64);
+    let stub = json.get("line").and_then(Json::as_str)?;
+    Some((number("segment")?, number("offset")?, stub.to_owned()))
 }
 
 /// The erasures of a ledger, in order; lines that are none are left out here, and found by `verify`.

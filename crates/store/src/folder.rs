@@ -6,15 +6,16 @@
 //! The lock is taken through a turnstile, a second lock that is held while waiting for the first, so
 //! that a busy process cannot keep others out for ever.
 
-use crate::disk::{Disk, DiskFile, Held, OpenHow};
+use crate::disk::{Disk, DiskFile, Held, Leave, OpenHow};
 use crate::error::StoreError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 use rustix::fs::OFlags;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Where Linux names its run; other systems have no such file, and read the end of the book instead.
@@ -107,6 +108,59 @@ pub(crate) fn open_file(path: &Path, how: OpenHow) -> io::Result<File> {
         .open(path)
 }
 
+/// Puts a file with this content, for its owner only, in the place of one, or makes it: whole or not at
+/// all, whatever comes in between, and on disk when this returns.
+///
+/// # Errors
+/// What the system says; the file is the old one then.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    put_whole(path, content, Leave::Synced)
+}
+
+/// As [`write_whole`]. What is left with the system may be gone after a power cut, and may then be empty.
+pub(crate) fn put_whole(path: &Path, content: &[u8], leave: Leave) -> io::Result<()> {
+    let fresh = write_fresh(path, content, leave)?;
+    if let Err(error) = fs::rename(&fresh, path) {
+        // What is left over would only be in the way.
+        let _ = fs::remove_file(&fresh);
+        return Err(error);
+    }
+    match leave {
+        Leave::Synced => sync_names(path),
+        Leave::Written => Ok(()),
+    }
+}
+
+/// Writes a new file beside one, whose place it is to take.
+pub(crate) fn write_fresh(path: &Path, content: &[u8], leave: Leave) -> io::Result<PathBuf> {
+    // Threads of one process write at the same time as well.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}-{count}.new", std::process::id()));
+    let fresh = PathBuf::from(fresh);
+    let write = || {
+        let mut file = open_file(&fresh, OpenHow::OrNew)?;
+        // One of a process that had this number before and was killed.
+        file.set_len(0)?;
+        file.write_all(content)?;
+        if leave == Leave::Synced { file.sync_all() } else { Ok(()) }
+    };
+    match write() {
+        Ok(()) => Ok(fresh),
+        Err(error) => {
+            let _ = fs::remove_file(&fresh);
+            Err(error)
+        }
+    }
+}
+
+/// Makes the names in the folder of this file durable.
+pub(crate) fn sync_names(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 impl Disk for Folder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
@@ -121,6 +175,14 @@ impl Disk for Folder {
 
     fn open(&self, name: &str, how: OpenHow) -> io::Result<Box<dyn DiskFile>> {
         Ok(Box::new(open_file(&self.path.join(name), how)?))
+    }
+
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        write_whole(&self.path.join(name), content)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
     }
 
     fn sync_folder(&self) -> io::Result<()> {
@@ -212,7 +274,7 @@ pub(crate) fn wait_for(file: &Arc<File>, until: Instant) -> Result<FileHeld, Sto
 
 #[cfg(test)]
 mod tests {
-    use super::{Folder, wait_for};
+    use super::{Folder, wait_for, write_whole};
     use crate::disk::Disk;
     use crate::error::StoreError;
     use std::fs::{self, Permissions};
@@ -275,6 +337,26 @@ mod tests {
         assert!(matches!(error, StoreError::Busy { .. }) && error.is_passing());
         drop(held);
         two.lock().unwrap();
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "a longer text that others can read").unwrap();
+        write_whole(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        // A link is replaced, not followed.
+        let (link, other) = (dir.path().join("link"), dir.path().join("other"));
+        fs::write(&other, "left alone").unwrap();
+        symlink(&other, &link).unwrap();
+        write_whole(&link, b"new").unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"left alone");
+        // Nothing can take the place of a folder.
+        fs::create_dir(dir.path().join("folder")).unwrap();
+        assert!(write_whole(&dir.path().join("folder"), b"new").is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
     }
 
     #[test]

@@ -11,14 +11,14 @@ use crate::book::Book;
 use crate::checkpoint::{Checkpoint, last_checkpoint, origin};
 use crate::disk::{Disk, OpenHow, read_range};
 use crate::error::StoreError;
-use crate::folder::{open_file, wait_for};
+use crate::folder::{open_file, wait_for, write_whole};
 use crate::head::{Place, read_place, write_place};
 use crate::key::{beside, last_checkpoint_file};
 use crate::limits::{KEPT_BYTES_MAX, LOCK_WAIT_MS_MAX, SEGMENT_READ_BYTES_MAX};
 use crate::recovery::list_segments;
 use crate::segment::{Rest, pass_lines, segment_name};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -164,14 +164,7 @@ pub(crate) fn keep(
             what: "it is about too many ledgers: take out the lines of those that are gone",
         });
     }
-    let replace = || {
-        let fresh = beside(key, &format!(".{}.new", std::process::id()));
-        let mut file = open_file(&fresh, OpenHow::OrNew)?;
-        file.set_len(0)?;
-        file.write_all(text.as_bytes())?;
-        fs::rename(&fresh, last_checkpoint_file(key))
-    };
-    replace().map_err(io)?;
+    write_whole(&last_checkpoint_file(key), text.as_bytes()).map_err(io)?;
     drop(held);
     Ok(())
 }

@@ -10,6 +10,7 @@
 //! did with it cannot be known, and trying again would hide it.
 
 use crate::batch::{Answer, Bodies, Outcome, Waiting};
+use crate::disk::Leave;
 use crate::error::StoreError;
 use crate::folder::Folder;
 use crate::limits::{
@@ -17,7 +18,7 @@ use crate::limits::{
     PREFILL_BYTES, QUEUE_BYTES_MAX, RECORD_BYTES_MAX, REOPEN_MS, SEGMENT_BYTES_MAX,
     SEGMENT_BYTES_MAX_ALLOWED,
 };
-use crate::writer::{Key, Layout, Leave, Signer, Writer};
+use crate::writer::{Key, Layout, Signer, Writer};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

@@ -8,13 +8,12 @@
 //! and holds.
 
 use crate::book::{Book, BookError, Entries};
-use crate::folder::{FileHeld, open_file, wait_for};
+use crate::folder::{FileHeld, open_file, put_whole, wait_for};
 use crate::ledger::FileLedger;
 use crate::limits::OPEN_CALLS_MAX;
-use crate::{disk::OpenHow, error::StoreError};
+use crate::{disk::Leave, disk::OpenHow, error::StoreError};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -246,14 +245,9 @@ impl OpenCalls {
     fn write_mark(&self) -> Result<(), StoreError> {
         let mark = self.calls.values().next().map_or(self.next, |call| call.mark);
         let path = self.folder.join(MARK_NAME);
-        let write = || {
-            let fresh = path.with_extension("new");
-            let mut file = open_file(&fresh, OpenHow::OrNew)?;
-            file.set_len(0)?;
-            writeln!(file, "{} {}", mark.segment, mark.offset)?;
-            fs::rename(&fresh, &path)
-        };
-        write().map_err(|error| StoreError::io("write", path.to_string_lossy(), error))
+        let text = format!("{} {}\n", mark.segment, mark.offset);
+        put_whole(&path, text.as_bytes(), Leave::Written)
+            .map_err(|error| StoreError::io("write", path.to_string_lossy(), error))
     }
 }
 

@@ -7,16 +7,17 @@
 
 use crate::book::{Book, BookError, Entries};
 use crate::checkpoint::{self, origin};
-use crate::disk::{Disk, OpenHow, read_range};
+use crate::disk::{Disk, read_whole};
 use crate::error::StoreError;
-use crate::folder::{Folder, open_file};
+use crate::folder::Folder;
 use crate::hash::{HashValue, parse_hex, write_hex};
 use crate::head::Place;
 use crate::key::{CheckpointKey, PublicKey};
 use crate::limits::TOMBSTONE_BYTES_MAX;
+use crate::segment::segment_name;
 use crate::tree::Frontier;
 use std::fs;
-use std::io::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use tollgate_gate::{Json, Object, Timestamp};
 
@@ -63,7 +64,7 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    fn sign(place: &Place, at: Timestamp, key: &CheckpointKey) -> Tombstone {
+    pub(crate) fn sign(place: &Place, at: Timestamp, key: &CheckpointKey) -> Tombstone {
         let at = Timestamp::from_millis(at.millis());
         let signature = key.sign(body(place, at).as_bytes());
         Tombstone {
@@ -129,23 +130,19 @@ fn body(place: &Place, at: Timestamp) -> String {
 
 /// The tombstone of a ledger; none if nothing was pruned or what is there is no signed tombstone.
 pub(crate) fn read_tombstone(disk: &dyn Disk) -> Result<Option<Tombstone>, StoreError> {
-    let read = || match disk.open(TOMBSTONE_NAME, OpenHow::Existing) {
-        Ok(file) => read_range(&*file, 0, TOMBSTONE_BYTES_MAX),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    };
-    let text = read().map_err(|error| StoreError::io("read", TOMBSTONE_NAME, error))?;
-    Ok(Tombstone::read(&text).filter(Tombstone::is_signed))
+    let text = read_whole(disk, TOMBSTONE_NAME, TOMBSTONE_BYTES_MAX)
+        .map_err(|error| StoreError::io("read", TOMBSTONE_NAME, error))?;
+    Ok(text.as_deref().and_then(Tombstone::read).filter(Tombstone::is_signed))
 }
 
 /// As [`read_tombstone`], for readers of a folder.
-pub(crate) fn tombstone_in(folder: &Path) -> std::io::Result<Option<Tombstone>> {
+pub(crate) fn tombstone_in(folder: &Path) -> io::Result<Option<Tombstone>> {
     match fs::read(folder.join(TOMBSTONE_NAME)) {
         Ok(text) if text.len() as u64 <= TOMBSTONE_BYTES_MAX => {
             Ok(Tombstone::read(&text).filter(Tombstone::is_signed))
         }
         Ok(_) => Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -168,37 +165,38 @@ pub fn prune(
     let old = read_tombstone(&disk)?;
     let mut place = old.as_ref().and_then(Tombstone::place).unwrap_or_else(Place::start);
     let start = place.clone();
-    let mut ahead = Book::open(folder)?.segments().collect::<Vec<_>>();
-    ahead.pop();
+    let book = Book::open(folder)?;
+    let mut ahead = book.segments().collect::<Vec<_>>();
+    // The last segment is the one that is written to, whatever else was put there.
+    match book.head() {
+        Some(head) => ahead.retain(|(first_seq, _)| *first_seq < head.now.segment),
+        None => drop(ahead.pop()),
+    }
     let mut over = Vec::new();
-    for (_, file) in ahead {
+    for (segment, file) in ahead {
         let mut end = place.clone();
         if !pass_if_older(&file, &mut end, before)? || end.seq() > signed {
             break;
         }
         end.turn();
         place = end;
-        over.push(file);
+        over.push(segment);
     }
     if place == start {
         return Ok(old);
     }
     let tombstone = Tombstone::sign(&place, now, &key);
-    let bury = || {
-        let fresh = folder.join("pruned.new");
-        let mut file = open_file(&fresh, OpenHow::OrNew)?;
-        file.set_len(0)?;
-        file.write_all(tombstone.text().as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, folder.join(TOMBSTONE_NAME))?;
-        // Only behind a tombstone that is on disk may anything go.
-        disk.sync_folder()?;
-        over.iter().try_for_each(fs::remove_file)?;
-        disk.sync_folder()
-    };
-    bury().map_err(|error| StoreError::io("prune", folder.to_string_lossy(), error))?;
+    bury(&disk, &tombstone, &over)
+        .map_err(|error| StoreError::io("prune", folder.to_string_lossy(), error))?;
     drop(held);
     Ok(Some(tombstone))
+}
+
+/// Takes segments away. Only behind a tombstone that is on disk may any go.
+pub(crate) fn bury(disk: &dyn Disk, tombstone: &Tombstone, over: &[u64]) -> io::Result<()> {
+    disk.replace(TOMBSTONE_NAME, tombstone.text().as_bytes())?;
+    over.iter().try_for_each(|segment| disk.remove(&segment_name(*segment)))?;
+    disk.sync_folder()
 }
 
 /// Passes all lines of a sealed segment; says whether all of them are older.

@@ -42,21 +42,16 @@ pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, Sto
     let mut found =
         Found { place: place.clone(), file: None, cut: None, signed: Signed::default() };
     let from = place.segment;
-    let mut ahead = segments.iter().filter(|segment| **segment >= from).peekable();
-    while let Some(segment) = ahead.next() {
+    for segment in segments.iter().filter(|segment| **segment >= from) {
         if *segment != place.segment {
-            if *segment != place.seq() + 1 {
-                let what = format!("line {} is missing before it", place.seq() + 1);
-                return Err(damaged(*segment, 0, what));
-            }
+            check_leads_on(&place, *segment, found.cut.as_ref())?;
             place.turn();
         }
         let name = segment_name(*segment);
         let file = disk
             .open(&name, OpenHow::Existing)
             .map_err(|error| StoreError::io("open", &name, error))?;
-        let is_last = ahead.peek().is_none();
-        found.cut = pass_segment(&*file, &mut place, is_last)?;
+        found.cut = pass_segment(&*file, &mut place)?;
         found.file = Some(file);
     }
     found.place = place;
@@ -120,11 +115,33 @@ pub(crate) fn check_last_line(disk: &dyn Disk, place: &Place) -> Result<(), Stor
     Ok(())
 }
 
-fn pass_segment(
-    file: &dyn DiskFile,
-    place: &mut Place,
-    is_last: bool,
-) -> Result<Option<Cut>, StoreError> {
+/// Whether the next segment can be the one that follows: a segment is begun where the one before it
+/// ends, and only when that one is whole.
+fn check_leads_on(place: &Place, segment: u64, cut: Option<&Cut>) -> Result<(), StoreError> {
+    let next = place.seq() + 1;
+    if segment > next {
+        let what = format!(
+            "line {next} is missing before it: either the lines before it were taken away, or this file \
+             was put there and is to be taken away"
+        );
+        return Err(damaged(segment, 0, what));
+    }
+    if segment < next {
+        let what = format!(
+            "the book has line {segment} already: this file was put there, and is to be taken away"
+        );
+        return Err(damaged(segment, 0, what));
+    }
+    match cut {
+        None => Ok(()),
+        Some(cut) => {
+            let what = format!("no line, where `{}` follows", segment_name(segment));
+            Err(StoreError::Damaged { segment: cut.segment.clone(), offset: cut.offset, what })
+        }
+    }
+}
+
+fn pass_segment(file: &dyn DiskFile, place: &mut Place) -> Result<Option<Cut>, StoreError> {
     let name = segment_name(place.segment);
     let read = || {
         let len = file.len()?;
@@ -137,7 +154,7 @@ fn pass_segment(
     let start = place.end;
     match pass_lines(place, &bytes) {
         Rest::Clean => Ok(None),
-        Rest::Torn { bytes: torn } if is_last => {
+        Rest::Torn { bytes: torn } => {
             let from = usize::try_from(place.end - start).unwrap_or(usize::MAX);
             let torn_bytes = bytes.get(from..).and_then(|rest| rest.get(..torn));
             Ok(Some(Cut {
@@ -146,9 +163,6 @@ fn pass_segment(
                 bytes: torn as u64,
                 sha256: HashValue::of(torn_bytes.unwrap_or_default()),
             }))
-        }
-        Rest::Torn { .. } => {
-            Err(damaged(place.segment, place.end, "no line, where a later segment exists".into()))
         }
         Rest::Damaged { what } => Err(damaged(place.segment, place.end, what)),
     }

@@ -45,7 +45,8 @@ pub(crate) enum Rest {
         /// How many bytes, blanks behind it left out.
         bytes: usize,
     },
-    /// Something that is no next line, but must be: a later line says that it was on disk.
+    /// Something that is no next line, but must be: a later line says that it was on disk. Or a whole
+    /// line that no crash leaves there.
     Damaged {
         /// What is wrong.
         what: String,
@@ -55,6 +56,7 @@ pub(crate) enum Rest {
 /// Passes all lines that follow `place` in its segment; `bytes` is what stands behind it.
 pub(crate) fn pass_lines(place: &mut Place, bytes: &[u8]) -> Rest {
     let mut rest = bytes;
+    let mut is_foreign = false;
     let fault = loop {
         let Some(len) = rest.iter().position(|byte| *byte == b'\n') else {
             break "a line without its end".to_owned();
@@ -63,12 +65,18 @@ pub(crate) fn pass_lines(place: &mut Place, bytes: &[u8]) -> Rest {
         let (Some(line), Some(behind)) = (line, behind) else { break String::new() };
         match check_next(place, line) {
             Ok(()) => place.pass(line),
-            Err(fault) => break fault,
+            Err(fault) => {
+                is_foreign = is_foreign_at(place, line);
+                break fault;
+            }
         }
         rest = behind;
     };
     if is_blank(rest) {
         return Rest::Clean;
+    }
+    if is_foreign {
+        return Rest::Damaged { what: fault };
     }
     match rest.split(|byte| *byte == b'\n').filter_map(vouches_for).max() {
         Some(synced) if synced > place.seq() => Rest::Damaged {
@@ -91,6 +99,12 @@ fn check_next(place: &Place, text: &[u8]) -> Result<(), String> {
         return Err(format!("line {} does not follow the line before it", line.seq));
     }
     Ok(())
+}
+
+/// Whether this is a whole line that nothing could have begun to write here: one that the book has
+/// already, or one of this number that hangs on another. It was put there, and is not cut.
+fn is_foreign_at(place: &Place, text: &[u8]) -> bool {
+    Line::read(text).is_ok_and(|line| line.seq <= place.seq() + 1)
 }
 
 fn vouches_for(text: &[u8]) -> Option<u64> {
@@ -147,6 +161,26 @@ mod tests {
         let last = bytes.iter().rposition(|byte| *byte == b'{').unwrap() - 40;
         let torn = [&bytes[..last], b"\n\n"].concat();
         assert!(matches!(pass(&torn), (_, Rest::Torn { .. })));
+    }
+
+    #[test]
+    fn a_whole_line_of_another_place_is_no_torn_end() {
+        let (bytes, _) = book(&[None, None, None]);
+        let again = [&bytes[..], &bytes[..]].concat();
+        assert!(matches!(pass(&again), (3, Rest::Damaged { .. })));
+        let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let mut other = bytes.clone();
+        // The first line is another one, so that the second hangs on nothing here.
+        let kind = other.windows(5).position(|part| part == b"\"x\"}\n").unwrap();
+        other[kind + 1] = b'y';
+        assert!(matches!(pass(&other), (1, Rest::Damaged { .. })));
+        // A later line behind one that was not written is what a power cut leaves.
+        let later = [&bytes[..first], &bytes[first * 2..]].concat();
+        assert!(
+            matches!(pass(&later), (1, Rest::Torn { .. })),
+            "{}",
+            String::from_utf8_lossy(&later)
+        );
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! a folder, file or key that others may read or write, and a file that does not open. What it holds is lost
 //! then, but it is neither guessed nor shown.
 
-use crate::disk::OpenHow;
-use crate::folder::{check, make, open_file, wait_for};
+use crate::disk::{Leave, OpenHow};
+use crate::folder::{check, make, open_file, put_whole, wait_for};
 use crate::hash::HashValue;
 use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
 use crate::secret::open_or_make_secret;
@@ -19,7 +19,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -171,20 +171,10 @@ impl FileVault {
         let payload = Payload { msg: plain.as_bytes(), aad: &aad };
         let sealed = self.cipher()?.encrypt(&XNonce::from(nonce), payload);
         let sealed = sealed.map_err(|_| at(file, &"it cannot be sealed"))?;
-        let fresh = file.with_extension(format!("{}.new", std::process::id()));
-        let write = || {
-            let mut out = open_file(&fresh, OpenHow::OrNew)?;
-            out.set_len(0)?;
-            out.write_all(&[START, &nonce, &sealed].concat())?;
-            // Without a sync, which a result with many data would wait for as often: what a power cut takes back
-            // are placeholders that open nothing, not data that show.
-            fs::rename(&fresh, file)
-        };
-        write().map_err(|error| {
-            // What is half written is of no use.
-            let _ = fs::remove_file(&fresh);
-            at(file, &error)
-        })
+        // Without a sync, which a result with many data would wait for as often: what a power cut takes back
+        // are placeholders that open nothing, not data that show.
+        put_whole(file, &[START, &nonce, &sealed].concat(), Leave::Written)
+            .map_err(|error| at(file, &error))
     }
 
     /// Removes the files of sessions that have long ended.

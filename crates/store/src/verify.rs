@@ -12,6 +12,7 @@
 use crate::book::{Book, BookError, Entries, Raw};
 use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, origin};
 use crate::erase::{ERASURES_NAME, Erasure, read_capped};
+use crate::handover::{HANDOVERS_NAME, handovers_of_ledger, trusted_keys};
 use crate::hash::HashValue;
 use crate::head::Place;
 use crate::key::PublicKey;
@@ -20,7 +21,7 @@ use crate::line::Line;
 use crate::prune::Tombstone;
 use crate::segment::{is_blank, segment_name};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -118,6 +119,20 @@ pub enum Finding {
         /// The record that it starts with.
         found: u64,
     },
+    /// A segment that belongs to no place of the book: it has those records already, or it stands behind
+    /// the end that the head knows. It is not read.
+    #[error(
+        "`{}` was put there: it would start with record {found}, but record {expected} comes next",
+        .file.display()
+    )]
+    StraySegment {
+        /// The file.
+        file: PathBuf,
+        /// The record that comes next.
+        expected: u64,
+        /// The record that it would start with.
+        found: u64,
+    },
     /// The book is shorter than something says.
     #[error("the book has {records} records, but {by} knows of {known}")]
     Short {
@@ -147,6 +162,12 @@ pub enum Finding {
     /// A line of the checkpoints is no checkpoint.
     #[error("`{CHECKPOINTS_NAME}` line {number} is no checkpoint")]
     NoCheckpoint {
+        /// The line, from 1 on.
+        number: u64,
+    },
+    /// A line of the hand-overs is none, or not signed by the key that it names.
+    #[error("`{HANDOVERS_NAME}` line {number} is no signed hand-over")]
+    NoHandover {
         /// The line, from 1 on.
         number: u64,
     },
@@ -213,10 +234,12 @@ impl Finding {
             Finding::OutOfOrder { .. } => "out_of_order",
             Finding::BrokenChain { .. } => "broken_chain",
             Finding::SegmentMissing { .. } => "segment_missing",
+            Finding::StraySegment { .. } => "stray_segment",
             Finding::Short { .. } => "cut",
             Finding::OtherRoot { .. } => "rewritten",
             Finding::OtherBook { .. } => "other_book",
             Finding::NoCheckpoint { .. } => "no_checkpoint",
+            Finding::NoHandover { .. } => "no_handover",
             Finding::NoProgress { .. } => "no_progress",
             Finding::BadSignature { .. } => "bad_signature",
             Finding::UnknownKey { .. } => "unknown_key",
@@ -263,6 +286,7 @@ impl fmt::Display for Source {
 pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
     // Checkpoints before records: what is signed meanwhile must not seem to be missing.
     let mut walk = Walk::default();
+    let trust = &walk.trust_successors(folder, trust)?;
     walk.read_checkpoints(folder, trust)?;
     // A folder that is gone is a book without records, of which something kept elsewhere may know.
     if !trust.kept.is_empty() && is_gone(folder) {
@@ -275,6 +299,9 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
         walk.start_behind(tombstone, trust);
     }
     let end = book.head().map(|head| (head.now.segment, head.now.end));
+    // Where a segment can begin: at each one's first line, and behind the end.
+    walk.starts = book.segments().map(|(first_seq, _)| first_seq).collect();
+    walk.starts.extend(book.head().map(|head| head.now.seq() + 1));
     for (first_seq, file) in book.segments() {
         walk.segment(first_seq, &file, end)?;
     }
@@ -316,6 +343,8 @@ struct Walk {
     is_other: bool,
     /// The line before is none, and was named: what follows it cannot lead on from it.
     is_behind_fault: bool,
+    /// The numbers of the lines that the book goes on with somewhere.
+    starts: BTreeSet<u64>,
     claims: BTreeMap<u64, Vec<Claim>>,
     /// When the last good checkpoint was made, and the last record.
     signed_at: Timestamp,
@@ -342,6 +371,7 @@ impl Default for Walk {
             number: 0,
             is_other: false,
             is_behind_fault: false,
+            starts: BTreeSet::new(),
             claims,
             signed_at,
             last_at,
@@ -358,6 +388,18 @@ impl Walk {
         } else {
             self.done.left_out += 1;
         }
+    }
+
+    /// The keys that are trusted, and those that they handed over to by what the ledger holds itself.
+    fn trust_successors(&mut self, folder: &Path, trust: &Trust) -> Result<Trust, BookError> {
+        let mut handovers = Vec::new();
+        for (number, handover) in (1..).zip(handovers_of_ledger(folder)?) {
+            match handover {
+                Some(handover) => handovers.push(handover),
+                None => self.find(Finding::NoHandover { number }),
+            }
+        }
+        Ok(Trust { keys: trusted_keys(&trust.keys, &handovers), ..trust.clone() })
     }
 
     fn read_checkpoints(&mut self, folder: &Path, trust: &Trust) -> Result<(), BookError> {
@@ -431,6 +473,12 @@ impl Walk {
         end: Option<(u64, u64)>,
     ) -> Result<(), BookError> {
         let expected = self.number.saturating_add(1);
+        let is_behind_end = end.is_some_and(|(last, _)| first_seq > last);
+        if self.is_stray(first_seq, file, is_behind_end)? {
+            let (file, found) = (file.to_owned(), first_seq);
+            self.find(Finding::StraySegment { file, expected, found });
+            return Ok(());
+        }
         if first_seq != expected {
             let (file, found) = (file.to_owned(), first_seq);
             self.find(Finding::SegmentMissing { file, expected, found });
@@ -475,6 +523,33 @@ impl Walk {
                 }
             }
         }
+    }
+
+    /// Whether a segment belongs to no place of the book. Behind the end that the head knows there may be
+    /// the one that a writer has just begun, whose first line hangs on the last one.
+    fn is_stray(
+        &self,
+        first_seq: u64,
+        file: &Path,
+        is_behind_end: bool,
+    ) -> Result<bool, BookError> {
+        let expected = self.number.saturating_add(1);
+        if first_seq != expected {
+            // Where numbers were changed, the segment may be right and those before it wrong.
+            let is_again = first_seq < expected && self.starts.contains(&expected);
+            return Ok(is_again || is_behind_end);
+        }
+        if !is_behind_end {
+            return Ok(false);
+        }
+        let first = match Entries::open(file)?.read_raw() {
+            Ok(first) => first,
+            Err(error @ BookError::Io { .. }) => return Err(error),
+            // What is being written, or was left by a crash.
+            Err(_) => None,
+        };
+        let line = first.and_then(|raw| Line::read(&raw.text).ok());
+        Ok(line.is_some_and(|line| line.seq != expected || line.prev != self.place.prev))
     }
 
     fn line(&mut self, file: &Path, raw: &Raw, line: &Line) {

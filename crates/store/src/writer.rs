@@ -6,8 +6,9 @@
 
 use crate::batch::Bodies;
 use crate::checkpoint::{self, Checkpoint, origin};
-use crate::disk::{Disk, DiskFile, OpenHow, read_range};
+use crate::disk::{Disk, DiskFile, Leave, OpenHow, read_range};
 use crate::error::StoreError;
+use crate::handover;
 use crate::head::{HEAD_NAME, Head, Place, Signed};
 use crate::kept::{self, leads_to, set_back};
 use crate::key::CheckpointKey;
@@ -19,15 +20,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_gate::json::Object;
 use tollgate_gate::{Clock, EventId, Json, Record, RecordKind};
-
-/// How a batch is to be left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leave {
-    /// On disk.
-    Synced,
-    /// With the system, which will write it in its time.
-    Written,
-}
 
 /// How segments are laid out.
 #[derive(Debug, Clone, Copy)]
@@ -299,7 +291,8 @@ impl Writer {
 
     fn sign(&mut self) -> Result<(), StoreError> {
         // A process may have been killed between a checkpoint and the head that tells of it.
-        if let Some(last) = checkpoint::read_last(&*self.disk)?
+        let last = checkpoint::read_last(&*self.disk)?;
+        if let Some(last) = &last
             && last.size >= self.head.synced.seq()
         {
             self.head.signed = Signed { size: last.size, at_ms: last.at.millis() };
@@ -308,6 +301,9 @@ impl Writer {
         self.check_unseen()?;
         let Some(signer) = &mut self.signer else { return Ok(()) };
         let (key, file) = signer.key.read()?;
+        if let Some(file) = file.filter(|_| last.is_none_or(|last| last.key != key.public())) {
+            handover::carry(&*self.disk, file)?;
+        }
         let checkpoint = Checkpoint::sign(&self.head.synced, self.clock.now(), key);
         checkpoint::append(&*self.disk, &checkpoint)?;
         if let Some(file) = file {
@@ -491,10 +487,16 @@ impl Writer {
         let name = segment_name(first_seq);
         let begin = || {
             let file = self.disk.open(&name, OpenHow::OrNew)?;
+            let start = read_range(&*file, 0, 1)?;
             self.disk.sync_folder()?;
-            Ok(file)
+            Ok((file, start))
         };
-        let file = begin().map_err(|error| StoreError::io("begin", &name, error))?;
+        let (file, start) = begin().map_err(|error| StoreError::io("begin", &name, error))?;
+        // One that a process was killed over is empty; nothing else is written over.
+        if !is_blank(&start) {
+            let what = "text, where a new segment begins: this file was put there".to_owned();
+            return Err(StoreError::Damaged { segment: name, offset: 0, what });
+        }
         self.open = Some(OpenSegment { first_seq, file, len: 0 });
         self.measure()
     }

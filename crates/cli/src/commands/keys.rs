@@ -8,9 +8,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::path::Path;
+use tollgate::gate::RecordKind;
 use tollgate::ledger::LEDGER_KEY;
-use tollgate::store::PublicKey;
-use tollgate::store::key::rotate;
+use tollgate::store::{PublicKey, Rotation};
 
 pub(crate) fn run(globals: &Globals, arguments: &KeysArguments) -> Result<Exit, Failure> {
     let desk = Desk::new(globals)?;
@@ -44,11 +45,27 @@ pub(crate) fn run(globals: &Globals, arguments: &KeysArguments) -> Result<Exit, 
             if !file.exists() {
                 return Err(none());
             }
-            let handover = rotate(&file, desk.now()).map_err(Failure::internal)?;
-            say(&format!("{} signs from now on; {} vouches for it\n", handover.new, handover.old))?;
+            rotate(&desk, &file)?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// Puts a new key in the place of the old one, which is a record first, and signs with it, so that the
+/// ledger holds the hand-over from now on.
+fn rotate(desk: &Desk, file: &Path) -> Result<(), Failure> {
+    let policy = desk.load()?;
+    let rotation = Rotation::prepare(file, desk.now()).map_err(Failure::internal)?;
+    let handover = rotation.handover();
+    let detail = [
+        ("switch", Some("key rotated".to_owned())),
+        ("from", Some(handover.old.to_string())),
+        ("to", Some(handover.new.to_string())),
+    ];
+    desk.record(&policy, RecordKind::Switch, None, &detail)?;
+    let handover = rotation.carry_out().map_err(Failure::internal)?;
+    say(&format!("{} signs from now on; {} vouches for it\n", handover.new, handover.old))?;
+    desk.sign(&desk.ledger(&policy)?)
 }
 
 fn none() -> Failure {

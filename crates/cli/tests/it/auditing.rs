@@ -320,6 +320,52 @@ fn a_new_key_goes_on_where_the_old_one_vouches_for_it() {
     decide(&rig, 4, 8);
     audit(&rig, &["anchor", "--to", "kept.jsonl"]).expect(0);
     audit(&rig, &["verify"]).expect(0);
+    let switches = rig.records("switch");
+    let rotated = switches.iter().find(|record| record["detail"]["switch"] == "key rotated");
+    let detail = &rotated.unwrap()["detail"];
+    assert_eq!((&detail["from"], &detail["to"]), (&before.trim().into(), &after["key"]));
+}
+
+#[test]
+fn proofs_of_before_and_after_a_rotation_verify_with_the_first_key_alone() {
+    let rig = rig(4);
+    let first = rig.run(&["keys", "show"]).expect(0).out;
+    let kept = rig.path("kept.jsonl");
+    let kept = kept.to_str().unwrap();
+    audit(&rig, &["anchor", "--to", kept]).expect(0);
+    let id = |at: usize| rig.records("decision")[at]["id"].as_str().unwrap().to_owned();
+    let export = |name: &str, which: &[&str]| {
+        let arguments = [&["proof", "export"], which].concat();
+        rig.write(name, &audit(&rig, &arguments).expect(0).out);
+    };
+    export("before", &[&id(0)]);
+    for round in 1..3 {
+        rig.run(&["keys", "rotate", "--yes"]).expect(0);
+        decide(&rig, 4 * round, 4 * round + 4);
+    }
+    audit(&rig, &["anchor", "--to", kept]).expect(0);
+    export("after", &[&id(9)]);
+    let first_line = fs::read_to_string(kept).unwrap().lines().next().unwrap().to_owned();
+    rig.write("first.jsonl", &first_line);
+    export("grown", &["--from", rig.path("first.jsonl").to_str().unwrap()]);
+    let verify = |name: &str, key: &str| {
+        let file = rig.path(name);
+        audit(&rig, &["proof", "verify", file.to_str().unwrap(), "--key", key])
+    };
+    for name in ["before", "after", "grown"] {
+        verify(name, first.trim()).expect(0);
+    }
+    let other = "1".repeat(64);
+    assert_eq!(verify("after", &other).code, 1);
+    // Without what it carries, it says nothing to whoever knows the first key.
+    let text = fs::read_to_string(rig.path("after")).unwrap();
+    rig.write("after", &text.replace("\"handovers\"", "\"others\""));
+    verify("after", first.trim()).expect(1);
+    // So does a copy of the ledger.
+    let copy = rig.path("copy");
+    let copy = copy.to_str().unwrap();
+    copy_ledger(&rig, copy);
+    audit(&rig, &["verify", "--ledger", copy, "--key", first.trim()]).expect(0);
 }
 
 #[test]

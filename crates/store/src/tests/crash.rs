@@ -4,19 +4,19 @@
 use super::disk::{Keeps, SimulatedDisk, next};
 use crate::batch::Bodies;
 use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint};
-use crate::disk::{Disk, OpenHow, read_range};
+use crate::disk::{Disk, Leave, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::hash::HashValue;
 use crate::key::CheckpointKey;
 use crate::line::Line;
 use crate::recovery::list_segments;
 use crate::segment::{is_blank, segment_name};
-use crate::writer::{Key, Layout, Leave, Signer, Writer};
+use crate::writer::{Key, Layout, Signer, Writer};
 use std::sync::Arc;
 use tollgate_gate::{ManualClock, Timestamp};
 
 const LAYOUT: Layout = Layout { segment_bytes_max: 1500, prefill_bytes: 700 };
-const CASES: [Keeps; 8] = [
+pub(super) const CASES: [Keeps; 8] = [
     Keeps::Nothing,
     Keeps::Everything,
     Keeps::NotTheFirst,
@@ -27,7 +27,7 @@ const CASES: [Keeps; 8] = [
     Keeps::Some(4),
 ];
 
-fn open(disk: &SimulatedDisk) -> Result<Writer, StoreError> {
+pub(super) fn open(disk: &SimulatedDisk) -> Result<Writer, StoreError> {
     let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1)));
     Writer::open(Box::new(disk.clone()), clock, LAYOUT, Some(signer()))
 }

@@ -15,6 +15,8 @@ const SECTOR: u64 = 64;
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, SimulatedFile>,
+    /// Files that were taken away, which the folder does not know yet.
+    removed: BTreeMap<String, SimulatedFile>,
     /// Operations that changed something, so far.
     operations: u64,
     /// The operation that does not succeed, counted from 1.
@@ -32,6 +34,8 @@ struct SimulatedFile {
     current: Vec<u8>,
     pending: Vec<Pending>,
     name_is_durable: bool,
+    /// The file in whose place it was put, until its name is durable.
+    before: Option<Box<SimulatedFile>>,
 }
 
 #[derive(Clone)]
@@ -79,9 +83,18 @@ impl SimulatedDisk {
         let mut random = if let Keeps::Some(seed) = keeps { seed } else { 0 };
         let boots = self.state().boots + 1;
         let mut after = State { boots, ..State::default() };
-        for (name, file) in &self.state().files {
-            if !file.name_is_durable && !keeps_sector(keeps, &mut random, 0, 2) {
+        let state = self.state();
+        for (name, file) in state.removed.iter().chain(&state.files) {
+            let mut file = file;
+            let is_removed = state.removed.contains_key(name) && !state.files.contains_key(name);
+            if is_removed && keeps_sector(keeps, &mut random, 0, 2) {
                 continue;
+            }
+            if !is_removed && !file.name_is_durable && !keeps_sector(keeps, &mut random, 0, 2) {
+                match &file.before {
+                    Some(before) => file = before,
+                    None => continue,
+                }
             }
             let mut content = file.durable.clone();
             for pending in &file.pending {
@@ -89,6 +102,7 @@ impl SimulatedDisk {
             }
             after.files.insert(name.clone(), SimulatedFile::with(content));
         }
+        drop(state);
         SimulatedDisk(Arc::new(Mutex::new(after)))
     }
 
@@ -122,6 +136,7 @@ impl SimulatedFile {
             current: content,
             pending: Vec::new(),
             name_is_durable: true,
+            before: None,
         }
     }
 
@@ -197,10 +212,35 @@ impl Disk for SimulatedDisk {
         Ok(Box::new(OpenFile { disk: self.clone(), name: name.to_owned() }))
     }
 
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        // Written and synced beside it; nobody reads it under that name.
+        self.operate(|_| ())?;
+        self.operate(|_| ())?;
+        self.operate(|state| {
+            let before = state.files.remove(name).map(|before| match before.name_is_durable {
+                true => Some(Box::new(before)),
+                false => before.before,
+            });
+            let mut fresh = SimulatedFile::with(content.to_vec());
+            (fresh.name_is_durable, fresh.before) = (false, before.flatten());
+            state.files.insert(name.to_owned(), fresh);
+        })?;
+        self.sync_folder()
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.operate(|state| {
+            if let Some(file) = state.files.remove(name) {
+                state.removed.insert(name.to_owned(), file);
+            }
+        })
+    }
+
     fn sync_folder(&self) -> io::Result<()> {
         self.operate(|state| {
+            state.removed.clear();
             for file in state.files.values_mut() {
-                file.name_is_durable = true;
+                (file.name_is_durable, file.before) = (true, None);
             }
         })
     }

@@ -3,4 +3,5 @@
 mod crash;
 mod disk;
 mod errors;
+mod removal;
 mod session_file;

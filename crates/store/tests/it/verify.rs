@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use tollgate_gate::{Durability, Ledger, Timestamp};
-use tollgate_store::key::{last_checkpoint_file, read_handovers, rotate, trusted_keys};
+use tollgate_store::handover::{HANDOVERS_NAME, handovers_of_ledger, read_handovers, trusted_keys};
+use tollgate_store::key::last_checkpoint_file;
 use tollgate_store::{
     Book, Cadence, Checkpoint, CheckpointKey, Committer, ConsistencyProof, FileLedger, Finding,
-    HashValue, InclusionProof, LedgerOptions, ProofError, Signing, Source, StoreError, Trust,
-    Verification, prune, verify,
+    HashValue, InclusionProof, LedgerOptions, ProofError, Rotation, Signing, Source, StoreError,
+    Trust, Verification, prune, verify,
 };
 
 const CADENCE: Cadence = Cadence { every_records: 8, every_ms: 3_600_000 };
@@ -347,21 +348,47 @@ fn a_rotated_key_is_trusted_by_whoever_trusted_the_one_before() {
     let signed = Signed::new();
     let first = CheckpointKey::open(&signed.key_file()).unwrap().public();
     for _ in 0..2 {
-        rotate(&signed.key_file(), Timestamp::from_millis(1)).unwrap();
+        let rotation = Rotation::prepare(&signed.key_file(), Timestamp::from_millis(1)).unwrap();
+        rotation.carry_out().unwrap();
         signed.append(20);
     }
-    let trust = |keys| Trust { keys, ..signed.trust() };
+    let verify =
+        |keys| verify(&signed.rig.folder(), &Trust { keys, ..signed.trust() }).unwrap().findings;
     let handovers = read_handovers(&signed.key_file()).unwrap();
-    let keys = trusted_keys(first, &handovers);
+    let keys = trusted_keys(&[first], &handovers);
     assert_eq!(keys.len(), 3);
-    assert_eq!(verify(&signed.rig.folder(), &trust(keys)).unwrap().findings, []);
-    let found = verify(&signed.rig.folder(), &trust(vec![first])).unwrap().findings;
-    assert!(found.iter().any(|f| matches!(f, Finding::UnknownKey { .. })), "{found:?}");
+    assert_eq!(verify(keys.clone()), []);
+    // The ledger itself says who followed whom.
+    assert_eq!(verify(vec![first]), []);
+    let unknown = |f: &Finding| matches!(f, Finding::UnknownKey { .. });
+    assert!(verify(vec![keys[2]]).iter().all(unknown), "the new key vouches for no old one");
+    let file = signed.rig.folder().join(HANDOVERS_NAME);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"at\":\"1970", "\"at\":\"1971")).unwrap();
+    let found = verify(vec![first]);
+    assert!(found.contains(&Finding::NoHandover { number: 1 }), "{found:?}");
+    assert!(found.iter().any(unknown), "{found:?}");
+    fs::remove_file(&file).unwrap();
+    assert!(verify(vec![first]).iter().any(unknown));
     // A hand-over that the old key did not sign gives no trust.
     let mut forged = handovers[0].clone();
     forged.at = Timestamp::from_millis(2);
-    assert_eq!(trusted_keys(first, &[forged]), [first]);
-    assert_eq!(trusted_keys(first, &handovers[1..]), [first]);
+    assert_eq!(trusted_keys(&[first], &[forged]), [first]);
+    assert_eq!(trusted_keys(&[first], &handovers[1..]), [first]);
+}
+
+#[test]
+fn of_two_rotations_at_once_one_holds_and_its_handovers_are_in_the_ledger_once() {
+    let signed = Signed::new();
+    let prepare = || Rotation::prepare(&signed.key_file(), Timestamp::from_millis(1)).unwrap();
+    let (one, two) = (prepare(), prepare());
+    let handover = one.carry_out().unwrap();
+    assert!(matches!(two.carry_out(), Err(StoreError::Key { .. })));
+    assert_eq!(signed.trust().keys, [handover.new]);
+    for _ in 0..3 {
+        signed.append(20);
+    }
+    assert_eq!(handovers_of_ledger(&signed.rig.folder()).unwrap(), [Some(handover)]);
 }
 
 #[test]
@@ -540,6 +567,77 @@ fn what_stands_behind_a_gap_of_the_open_segment_is_found() {
     fs::write(&file, text).unwrap();
     let found = signed.verify().findings;
     assert!(matches!(&found[..], [Finding::NoLine { .. }]), "{found:?}");
+}
+
+/// A segment of the book under another name, behind the book or among its segments.
+fn put_copy(signed: &Signed, first_seq: u64) -> (PathBuf, Vec<u8>) {
+    let folder = signed.rig.folder();
+    let first = Book::open(&folder).unwrap().files().next().unwrap();
+    let copy = folder.join(format!("{first_seq:020}.jsonl"));
+    fs::copy(first, &copy).unwrap();
+    let text = fs::read(&copy).unwrap();
+    (copy, text)
+}
+
+#[test]
+fn a_segment_that_was_put_there_is_named_and_neither_read_nor_written_nor_cut() {
+    for place in ["behind a gap", "behind the end", "among the others"] {
+        let signed = Signed::new();
+        let records = signed.verify().records;
+        let first_seq = match place {
+            "behind a gap" => records + 100,
+            "behind the end" => records + 1,
+            _ => 3,
+        };
+        let (copy, text) = put_copy(&signed, first_seq);
+        let done = signed.verify();
+        let named = matches!(&done.findings[..],
+            [Finding::StraySegment { file, .. }] if *file == copy);
+        assert!(named, "{place}: {:#?}", done.findings);
+        assert_eq!((done.records, done.torn_bytes), (records, 0), "{place}");
+        // The system was started anew: the end is looked for by reading.
+        fs::remove_file(signed.rig.folder().join("head")).unwrap();
+        match signed.ledger(Committer::Caller).map(drop) {
+            Err(StoreError::Damaged { segment, offset: 0, .. }) => {
+                assert_eq!(*segment, *copy.file_name().unwrap().to_str().unwrap(), "{place}");
+            }
+            other => panic!("{place}: {other:?}"),
+        }
+        assert_eq!(fs::read(&copy).unwrap(), text, "{place}");
+        fs::remove_file(&copy).unwrap();
+        signed.append(1);
+        assert_eq!(signed.verify().findings, [], "{place}");
+    }
+}
+
+#[test]
+fn a_ledger_that_is_open_does_not_write_over_what_stands_where_its_next_segment_begins() {
+    let signed = Signed::new();
+    let ledger = signed.ledger(Committer::Caller).unwrap();
+    let mut copies = Vec::new();
+    // Whichever line the open segment ends with.
+    for first_seq in 41..60 {
+        copies.push(put_copy(&signed, first_seq));
+    }
+    let refused = (0..40).find_map(|at| append(&ledger, &format!("more {at}")).err());
+    assert!(refused.is_some_and(|error| error.to_string().contains("was put there")));
+    for (copy, text) in copies {
+        assert_eq!(fs::read(&copy).unwrap(), text);
+        fs::remove_file(copy).unwrap();
+    }
+    drop(ledger);
+    signed.append(20);
+    assert_eq!(signed.verify().findings, []);
+}
+
+#[test]
+fn pruning_leaves_the_segment_that_is_written_to_whatever_stands_behind_it() {
+    let signed = Signed::new();
+    let open = signed.rig.last_file();
+    put_copy(&signed, 1000);
+    let later = Timestamp::from_millis(u64::from(u32::MAX) * 1000);
+    prune(&signed.rig.folder(), &signed.key_file(), later, later).unwrap();
+    assert!(open.exists());
 }
 
 #[test]

@@ -12,7 +12,8 @@ use std::path::Path;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Json, Object};
 use tollgate::store::checkpoint::last_checkpoint;
-use tollgate::store::{Checkpoint, ConsistencyProof, InclusionProof, ProofError};
+use tollgate::store::handover::{handovers_of_ledger, trusted_keys};
+use tollgate::store::{Checkpoint, ConsistencyProof, Handover, InclusionProof, ProofError};
 
 /// Largest proof, in bytes: a record, and what leads to the root.
 const PROOF_BYTES_MAX: usize = 40 * 1024 * 1024;
@@ -55,7 +56,17 @@ fn inclusion(place: &Place, id: &str) -> Result<Exit, Failure> {
     out.insert("record", String::from_utf8_lossy(&entry.text).into_owned());
     out.insert("proof", proof.text());
     out.insert("checkpoint", last.text());
-    answer(&format!("{}\n", Json::Object(out).text()))?;
+    give(place, out)
+}
+
+/// Prints a proof, with what leads from the first key of the ledger to the one that signs now.
+fn give(place: &Place, mut proof: Object) -> Result<Exit, Failure> {
+    let handovers = handovers_of_ledger(&place.folder).map_err(Failure::internal)?;
+    let handovers: Vec<String> = handovers.iter().flatten().map(Handover::text).collect();
+    if !handovers.is_empty() {
+        proof.insert("handovers", handovers);
+    }
+    answer(&format!("{}\n", Json::Object(proof).text()))?;
     Ok(Exit::Done)
 }
 
@@ -75,8 +86,14 @@ fn consistency(place: &Place, from: &Path) -> Result<Exit, Failure> {
     out.insert("earlier", old.text());
     out.insert("proof", proof.text());
     out.insert("checkpoint", last.text());
-    answer(&format!("{}\n", Json::Object(out).text()))?;
-    Ok(Exit::Done)
+    give(place, out)
+}
+
+/// The hand-overs that a proof carries.
+fn carried(proof: &Json) -> Vec<Handover> {
+    let handovers = proof.get("handovers").and_then(Json::as_array).unwrap_or_default();
+    let texts = handovers.iter().filter_map(Json::as_str);
+    texts.filter_map(|text| Handover::read(text.as_bytes())).collect()
 }
 
 fn check(file: &Path, keys: &[String]) -> Result<Exit, Failure> {
@@ -96,6 +113,7 @@ fn check(file: &Path, keys: &[String]) -> Result<Exit, Failure> {
     for key in keys {
         trusted.extend(keys_of(key)?);
     }
+    let trusted = trusted_keys(&trusted, &carried(&json));
     let (checked, signers, what) = match (part("record"), checkpoint("earlier")) {
         (Some(record), _) => {
             let proof = InclusionProof::read(proof).ok_or_else(malformed)?;

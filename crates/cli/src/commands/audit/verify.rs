@@ -13,15 +13,13 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::sync::Arc;
-use tollgate::ledger::{LEDGER_KEY, ledger_options};
+use tollgate::ledger::LEDGER_KEY;
 use tollgate::store::checkpoint::{CHECKPOINTS_NAME, last_checkpoint};
+use tollgate::store::handover::{read_handovers, trusted_keys};
 use tollgate::store::kept::kept_checkpoint;
-use tollgate::store::key::{read_handovers, trusted_keys};
 use tollgate::store::limits::{CHECKPOINT_MS, CHECKPOINT_RECORDS};
 use tollgate::store::{
-    Book, Cadence, Checkpoint, CheckpointKey, Committer, FileLedger, PublicKey, StoreError, Trust,
-    Verification, verify,
+    Book, Cadence, Checkpoint, CheckpointKey, PublicKey, StoreError, Trust, Verification, verify,
 };
 
 /// Largest file of kept checkpoints or keys, in bytes.
@@ -171,7 +169,8 @@ pub(crate) fn own_keys(keys: &Path) -> Result<Vec<PublicKey>, Failure> {
     let mut own = vec![now];
     // From the newest backwards: each one must lead to the key that signs now.
     for handover in handovers.iter().rev() {
-        if trusted_keys(handover.old, &handovers).contains(&now) && !own.contains(&handover.old) {
+        if trusted_keys(&[handover.old], &handovers).contains(&now) && !own.contains(&handover.old)
+        {
             own.push(handover.old);
         }
     }
@@ -199,10 +198,7 @@ pub(super) fn anchor(place: &Place, arguments: &AnchorArguments) -> Result<Exit,
     open(&place.folder)?;
     if place.is_own {
         // What was written since the last checkpoint is signed first.
-        let clock = Arc::clone(&place.desk.clock);
-        let options = ledger_options(clock, Committer::Thread, Some(&place.keys()?));
-        let ledger = FileLedger::open(&place.folder, options).map_err(Failure::internal)?;
-        ledger.flush().map_err(Failure::internal)?;
+        place.desk.sign(&place.folder)?;
     }
     let last = last_checkpoint(&place.folder).map_err(Failure::internal)?;
     let last = last.ok_or_else(|| {
