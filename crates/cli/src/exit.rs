@@ -36,6 +36,12 @@ impl Failure {
         Failure { exit: Exit::Usage, text: format!("error: {message}\nremedy: {remedy}") }
     }
 
+    /// What is wrong, and what to do about it where that is known.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        let text = self.text.strip_prefix("error: ").unwrap_or(&self.text);
+        text.split_once("\nremedy: ").unwrap_or((text, ""))
+    }
+
     /// A policy is wrong; the report names every problem with its place and its remedy.
     pub(crate) fn policy(report: impl fmt::Display) -> Failure {
         Failure { exit: Exit::Usage, text: report.to_string().trim_end().to_owned() }

@@ -14,6 +14,7 @@ mod exit;
 mod governed;
 mod hook;
 mod hosting;
+mod ids;
 mod looking;
 mod output;
 mod passing_on;

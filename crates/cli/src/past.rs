@@ -4,6 +4,7 @@
 use crate::args::{Globals, Which};
 use crate::desk::{Desk, LINE_CHARS_MAX, misplaced};
 use crate::exit::Failure;
+use crate::ids;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
@@ -178,8 +179,33 @@ fn newest(book: &Book, last: Last) -> Result<Option<Json>, Failure> {
 }
 
 /// The record with an id; for an outcome the one of its decision.
-fn by_id(book: &Book, id: &str) -> Result<Option<Json>, Failure> {
-    let Some(found) = record_of(book, id)? else { return Ok(None) };
+/// The id of the record that is meant by its number, or by the beginning or end of its id. The whole book
+/// is read for it.
+pub(crate) fn resolve(book: &Book, asked: &str) -> Result<Option<String>, Failure> {
+    let id_of = |json: &Json| json.get("id").and_then(Json::as_str).map(str::to_owned);
+    let digits = asked.strip_prefix('#').unwrap_or(asked);
+    let is_number = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(seq) = digits.parse().ok().filter(|_| is_number) {
+        let entry = book.entry(seq).map_err(|error| unreadable(&error))?;
+        return Ok(entry.and_then(|entry| id_of(&entry.line.json)));
+    }
+    let mut all = Vec::new();
+    for entry in book.entries() {
+        all.extend(id_of(&entry.map_err(|error| unreadable(&error))?.line.json));
+    }
+    let meant = ids::meant(asked, "record", all.iter().map(String::as_str))?;
+    Ok(meant.map(str::to_owned))
+}
+
+fn by_id(book: &Book, asked: &str) -> Result<Option<Json>, Failure> {
+    let found = match record_of(book, asked)? {
+        Some(found) => Some(found),
+        None => match resolve(book, asked)? {
+            Some(id) => record_of(book, &id)?,
+            None => None,
+        },
+    };
+    let Some(found) = found else { return Ok(None) };
     let is_outcome = found.get("kind").and_then(Json::as_str) == Some("outcome");
     match found.get("decision").and_then(Json::as_str).filter(|_| is_outcome) {
         Some(decision) => Ok(record_of(book, decision)?.or(Some(found))),

@@ -140,8 +140,12 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<Cell>]) -> String {
 /// The columns of the terminal that standard output is; none if it is none.
 pub(crate) fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
     // A terminal that does not know its size says 0.
-    Some(if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) })
+    Some(match usize::from(size.ws_col) {
+        0 => told().filter(|columns| *columns > 0).unwrap_or(80),
+        columns => columns,
+    })
 }
 
 /// A text in so many columns; what is missing shows.

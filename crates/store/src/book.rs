@@ -274,6 +274,24 @@ impl Book {
             .take_while(move |entry| !std::mem::replace(&mut failed, entry.is_err()))
     }
 
+    /// The line of this number; none where the book has no such line.
+    ///
+    /// # Errors
+    /// [`BookError`] when its segment cannot be read so far.
+    pub fn entry(&self, seq: u64) -> Result<Option<Entry>, BookError> {
+        let segment = self.segments.iter().rev().find(|first| **first <= seq);
+        let Some(lines) = segment.and_then(|segment| self.lines_of(*segment)) else {
+            return Ok(None);
+        };
+        for entry in lines {
+            let entry = entry?;
+            if entry.line.seq == seq {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
     /// The segments from the newest to the oldest, each with its lines in order, as far as the book was
     /// written when it was opened: for whoever looks for what happened lately.
     pub fn newest_first(

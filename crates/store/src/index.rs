@@ -176,6 +176,15 @@ impl Index {
         Ok(self.database.read(|db| spots(db, sql, &[Value::Integer(short(id))]))?)
     }
 
+    /// The sessions that records are of, in no order.
+    ///
+    /// # Errors
+    /// [`IndexError`] when the file cannot be read.
+    pub fn sessions(&mut self) -> Result<Vec<String>, IndexError> {
+        let sql = "SELECT text FROM name WHERE id IN (SELECT session FROM record)";
+        Ok(self.database.read(|db| db.prepare(sql)?.query_map([], |row| row.get(0))?.collect())?)
+    }
+
     /// Counts the records that are meant.
     ///
     /// # Errors

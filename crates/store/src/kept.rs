@@ -8,14 +8,14 @@
 //! It is no proof against whoever can read the key: they can sign, and can write here.
 
 use crate::book::Book;
-use crate::checkpoint::{Checkpoint, last_checkpoint, origin};
+use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, last_checkpoint, origin};
 use crate::disk::{Disk, OpenHow, read_range};
 use crate::error::StoreError;
-use crate::folder::{open_file, wait_for, write_whole};
-use crate::head::{Place, read_place, write_place};
+use crate::folder::{Folder, open_file, wait_for, write_whole};
+use crate::head::{HEAD_NAME, Head, Place, read_place, write_place};
 use crate::key::{beside, last_checkpoint_file};
 use crate::limits::{KEPT_BYTES_MAX, LOCK_WAIT_MS_MAX, SEGMENT_READ_BYTES_MAX};
-use crate::recovery::list_segments;
+use crate::recovery::{check_last_line, list_segments};
 use crate::segment::{Rest, pass_lines, segment_name};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -102,12 +102,15 @@ pub fn kept_checkpoint(
     Ok(of_ledger(key, folder, origin)?.map(|kept| kept.checkpoint))
 }
 
-/// Whether the ledger in this folder still holds as much as this key has signed of it; changes nothing.
+/// Whether the ledger in this folder could be written to now, and still holds as much as this key has
+/// signed of it. Writes nothing to it.
 ///
 /// # Errors
-/// [`StoreError::SetBack`] when it does not, others when that cannot be read.
+/// What a writer would meet: [`StoreError::SetBack`] when the book does not lead on from what was signed,
+/// [`StoreError::Damaged`] when it does not end as its head says, others when files cannot be used.
 pub fn look(key: &Path, folder: &Path) -> Result<(), StoreError> {
-    let head = Book::open(folder).ok().and_then(|book| book.head().cloned());
+    let is_there = fs::symlink_metadata(folder).is_ok();
+    let head = if is_there { check_end(folder)? } else { None };
     let now = match head {
         Some(head) => head.now,
         None if has_segments(folder) => return Ok(()),
@@ -121,6 +124,34 @@ pub fn look(key: &Path, folder: &Path) -> Result<(), StoreError> {
         }
         None => check_key(key, last_checkpoint(folder)?.is_some()),
     }
+}
+
+/// The head of a ledger, where its files can be written to and the book ends as it says.
+fn check_end(folder: &Path) -> Result<Option<Head>, StoreError> {
+    let disk = Folder::open(folder)?;
+    let io = |error| StoreError::io("write to", folder.to_string_lossy(), error);
+    let room = rustix::fs::statvfs(folder).map_err(io_error).map_err(io)?;
+    if room.f_bavail == 0 {
+        return Err(io(io::ErrorKind::StorageFull.into()));
+    }
+    for name in [HEAD_NAME, CHECKPOINTS_NAME] {
+        match disk.open(name, OpenHow::Existing) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("open", name, error));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    let head = Book::open(folder).ok().and_then(|book| book.head().cloned());
+    // After a start of the system the end is looked for by reading.
+    if let Some(head) = head.as_ref().filter(|head| head.boot == disk.boot()) {
+        check_last_line(&disk, &head.now)?;
+    }
+    Ok(head)
+}
+
+fn io_error(error: rustix::io::Errno) -> io::Error {
+    error.into()
 }
 
 /// A new key in the place of a lost one would sign without anybody vouching for it.

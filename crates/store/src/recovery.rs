@@ -56,6 +56,10 @@ pub(crate) fn recover(disk: &dyn Disk, head: Option<&Head>) -> Result<Found, Sto
     }
     found.place = place;
     check_against(head, &found)?;
+    // Within one run of the system nothing that was written is lost: the head knows the end as it is.
+    if let Some(head) = head.filter(|head| head.boot.is_some() && head.boot == disk.boot()) {
+        check_last_line(disk, &head.now)?;
+    }
     if let Some(last) = checkpoint::read_last(disk)? {
         found.signed = Signed { size: last.size, at_ms: last.at.millis() };
         let seq = found.place.seq();

@@ -171,6 +171,14 @@ pub enum Finding {
         /// The line, from 1 on.
         number: u64,
     },
+    /// A checkpoint that was kept elsewhere is not among those of the ledger.
+    #[error("{by}, of {size} records, is missing in `{CHECKPOINTS_NAME}`")]
+    CheckpointMissing {
+        /// How many records it covers.
+        size: u64,
+        /// The checkpoint.
+        by: Source,
+    },
     /// A checkpoint covers no more than the one before it.
     #[error("{by} covers no more than the one before it")]
     NoProgress {
@@ -240,6 +248,7 @@ impl Finding {
             Finding::OtherBook { .. } => "other_book",
             Finding::NoCheckpoint { .. } => "no_checkpoint",
             Finding::NoHandover { .. } => "no_handover",
+            Finding::CheckpointMissing { .. } => "checkpoint_missing",
             Finding::NoProgress { .. } => "no_progress",
             Finding::BadSignature { .. } => "bad_signature",
             Finding::UnknownKey { .. } => "unknown_key",
@@ -287,6 +296,7 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
     // Checkpoints before records: what is signed meanwhile must not seem to be missing.
     let mut walk = Walk::default();
     let trust = &walk.trust_successors(folder, trust)?;
+    walk.wants_checkpoints = !trust.keys.is_empty();
     walk.read_checkpoints(folder, trust)?;
     // A folder that is gone is a book without records, of which something kept elsewhere may know.
     if !trust.kept.is_empty() && is_gone(folder) {
@@ -299,6 +309,7 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
         walk.start_behind(tombstone, trust);
     }
     let end = book.head().map(|head| (head.now.segment, head.now.end));
+    walk.head = book.head().map(|head| (head.now.seq(), head.now.tree.root()));
     // Where a segment can begin: at each one's first line, and behind the end.
     walk.starts = book.segments().map(|(first_seq, _)| first_seq).collect();
     walk.starts.extend(book.head().map(|head| head.now.seq() + 1));
@@ -343,6 +354,11 @@ struct Walk {
     is_other: bool,
     /// The line before is none, and was named: what follows it cannot lead on from it.
     is_behind_fault: bool,
+    /// Whether every checkpoint that was kept elsewhere must stand in the ledger as well: there are keys by
+    /// which it is signed.
+    wants_checkpoints: bool,
+    /// How many records the head knows, and the root of their tree.
+    head: Option<(u64, HashValue)>,
     /// The numbers of the lines that the book goes on with somewhere.
     starts: BTreeSet<u64>,
     claims: BTreeMap<u64, Vec<Claim>>,
@@ -371,6 +387,8 @@ impl Default for Walk {
             number: 0,
             is_other: false,
             is_behind_fault: false,
+            wants_checkpoints: false,
+            head: None,
             starts: BTreeSet::new(),
             claims,
             signed_at,
@@ -581,11 +599,20 @@ impl Walk {
 
     /// Holds what checkpoints say against what was read so far.
     fn check_claims(&mut self) {
+        // It says nothing new where something else was found before.
+        if let Some((size, root)) = self.head.filter(|(size, _)| *size == self.number)
+            && self.done.findings.is_empty()
+            && self.place.tree.root() != root
+        {
+            self.find(Finding::OtherRoot { size, by: Source::Head });
+        }
         let claims = self.claims.remove(&self.number).unwrap_or_default();
         if claims.is_empty() {
             return;
         }
         let (root, origin) = (self.place.tree.root(), origin(&self.place.first));
+        let is_own = |claim: &Claim| matches!(claim.by, Source::Checkpoint(_));
+        let is_there = claims.iter().any(|claim| is_own(claim) && claim.checkpoint.root == root);
         for Claim { by, checkpoint, counts } in claims {
             if checkpoint.origin != origin {
                 self.find(Finding::OtherBook { by, origin: checkpoint.origin });
@@ -596,6 +623,10 @@ impl Walk {
                 }
             } else {
                 self.done.checkpoints += u64::from(matches!(by, Source::Checkpoint(_)));
+                if !is_there && self.wants_checkpoints {
+                    let size = checkpoint.size;
+                    self.find(Finding::CheckpointMissing { size, by });
+                }
                 if counts {
                     self.done.signed = checkpoint.size;
                     self.signed_at = checkpoint.at;

@@ -159,7 +159,7 @@ pub(crate) struct ListArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The id of a record, as refusals name it
+    /// The record: its id as refusals name it, the beginning or end of that, or its number
     #[arg(value_name = "ID", required_unless_present = "session", conflicts_with = "session")]
     pub(crate) id: Option<String>,
 
@@ -244,7 +244,7 @@ pub(crate) struct ProofArguments {
 pub(crate) enum ProofCommand {
     /// Print a proof as one JSON object: the record, its way to the root, the checkpoint
     Export {
-        /// The id of the record
+        /// The record: its id, the beginning or end of that, or its number
         #[arg(value_name = "ID", required_unless_present = "from", conflicts_with = "from")]
         id: Option<String>,
 

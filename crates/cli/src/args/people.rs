@@ -1,6 +1,6 @@
 //! Arguments of the commands about approvals, sessions and limits.
 
-use super::Format;
+use super::switch::Form;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -17,17 +17,15 @@ pub(crate) enum ApprovalsCommand {
         /// Those that are closed, too
         #[arg(long)]
         all: bool,
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
+        #[command(flatten)]
+        form: Form,
     },
     /// Show a question: who asks for what, and what the call would do
     Show {
-        /// The approval, or the end of its id
+        /// The approval, or the beginning or end of its id
         id: String,
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
+        #[command(flatten)]
+        form: Form,
     },
     /// Say yes to a question, after it was shown
     #[command(after_help = "\
@@ -54,7 +52,7 @@ names approvers, it is signed: with the key that `tollgate keys approver new` ma
     },
     /// Take a question back, or an answer that stands
     Cancel {
-        /// The approval, or the end of its id
+        /// The approval, or the beginning or end of its id
         id: String,
         /// Why, for the ledger
         #[arg(long)]
@@ -64,7 +62,7 @@ names approvers, it is signed: with the key that `tollgate keys approver new` ma
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArguments {
-    /// The approval, or the end of its id
+    /// The approval, or the beginning or end of its id
     pub(crate) id: String,
     /// Why; the agent hears it of a no
     #[arg(long)]
@@ -110,21 +108,19 @@ pub(crate) struct SessionsArguments {
 pub(crate) enum SessionsCommand {
     /// List sessions, the last used first
     List {
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
+        #[command(flatten)]
+        form: Form,
     },
     /// Show a session: who acts, what was counted, what it is labelled with
     Show {
-        /// The session
+        /// The session, or the beginning or end of its id
         id: String,
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
+        #[command(flatten)]
+        form: Form,
     },
     /// End a session and its children: every later event of theirs is refused
     Abort {
-        /// The session
+        /// The session, or the beginning or end of its id
         id: String,
         /// Why, for the ledger and the agent
         #[arg(long)]
@@ -132,7 +128,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Take back that a session was ended
     Resume {
-        /// The session
+        /// The session, or the beginning or end of its id
         id: String,
         /// Why, for the ledger
         #[arg(long)]
@@ -153,16 +149,15 @@ pub(crate) enum LimitsCommand {
         /// Of this hook only
         #[arg(long, value_name = "NAME")]
         hook: Option<String>,
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
+        #[command(flatten)]
+        form: Form,
     },
     /// Forget what a limit or breaker has counted
     Reset {
         /// The hook
         #[arg(long, value_name = "NAME")]
         hook: String,
-        /// Only this key of it, as `limits show` writes it
+        /// Only this key of it, as `limits show` writes it, or its beginning
         #[arg(long)]
         key: Option<String>,
         /// Why, for the ledger

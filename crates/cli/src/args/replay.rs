@@ -77,7 +77,7 @@ pub(crate) struct Which {
     #[arg(long)]
     pub(crate) last: bool,
 
-    /// The one with this id in the ledger, as refusals name it
+    /// The one with this id or number in the ledger; the beginning or end of an id will do
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
 }

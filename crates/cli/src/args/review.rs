@@ -77,7 +77,7 @@ pub(crate) enum ReviewCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct MarkArguments {
-    /// The id of the record
+    /// The record: its id, the beginning or end of that, or its number
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 

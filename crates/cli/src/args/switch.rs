@@ -11,6 +11,25 @@ pub(crate) enum Format {
     Json,
 }
 
+/// How an answer is written, as it is typed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Form {
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl Form {
+    /// What is wanted.
+    pub(crate) const fn format(self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     /// How the answer is written

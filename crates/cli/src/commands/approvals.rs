@@ -10,7 +10,9 @@ use crate::args::{
 use crate::commands::sessions::ago;
 use crate::desk::{Desk, LINE_CHARS_MAX, misplaced};
 use crate::exit::{Exit, Failure};
+use crate::ids;
 use crate::output::{answer, say};
+use crate::table::{Cell, Column, Look, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -39,8 +41,8 @@ pub(crate) fn run(globals: &Globals, arguments: &ApprovalsArguments) -> Result<E
     let folder = desk.places.state().map_err(|error| misplaced(&error))?;
     let approvals = Approvals::new(&folder);
     match &arguments.command {
-        ApprovalsCommand::List { all, format } => list(&desk, &approvals, *all, *format),
-        ApprovalsCommand::Show { id, format } => show(&desk, &approvals, id, *format),
+        ApprovalsCommand::List { all, form } => list(&desk, &approvals, *all, form.format()),
+        ApprovalsCommand::Show { id, form } => show(&desk, &approvals, id, form.format()),
         ApprovalsCommand::Approve { answer, scope } => {
             let scope = if *scope == YesFor::Session { Scope::Session } else { Scope::Once };
             give(&desk, &approvals, answer, true, scope)
@@ -55,6 +57,7 @@ pub(crate) fn run(globals: &Globals, arguments: &ApprovalsArguments) -> Result<E
 
 fn list(desk: &Desk, approvals: &Approvals, all: bool, format: Format) -> Result<Exit, Failure> {
     let mut found = approvals.list(desk.now()).map_err(|error| unusable(&error))?;
+    let least = ids::least(found.iter().map(|approval| &*approval.id));
     found.retain(|approval| all || approval.state == ApprovalState::Pending);
     if format == Format::Json {
         let found: Vec<Value> = found.iter().map(as_json).collect();
@@ -63,22 +66,40 @@ fn list(desk: &Desk, approvals: &Approvals, all: bool, format: Format) -> Result
     }
     if found.is_empty() {
         say(if all { "no questions are kept\n" } else { "no question waits for an answer\n" })?;
+        return Ok(Exit::Done);
     }
-    let mut out = String::new();
-    for approval in &found {
-        let _ = writeln!(
-            out,
-            "{}  {}  {}  {}, asked by {} {}",
-            approval.id,
-            approval.state.name(),
-            shown(&approval.subject, 60),
-            shown(&approval.reason, 120),
-            shown(&approval.hook, 60),
-            ago(approval.asked_at, desk.now()),
-        );
-    }
-    say(&out)?;
+    let columns = [
+        Column::text("APPROVAL", least),
+        Column::text("STATE", 8),
+        Column::text("TOOL", 8),
+        Column::text("WHY", 12),
+        Column::text("HOOK", 8),
+        Column::text("ASKED", 7),
+    ];
+    let rows: Vec<Vec<Cell>> = found
+        .iter()
+        .map(|approval| {
+            vec![
+                Cell::plain(&*approval.id),
+                Cell::new(approval.state.name(), look(approval.state)),
+                Cell::plain(&*approval.subject),
+                Cell::plain(&approval.reason),
+                Cell::plain(&*approval.hook),
+                Cell::new(ago(approval.asked_at, desk.now()), Look::Dim),
+            ]
+        })
+        .collect();
+    answer(&table(&columns, &rows))?;
     Ok(Exit::Done)
+}
+
+fn look(state: ApprovalState) -> Look {
+    match state {
+        ApprovalState::Pending => Look::Bold,
+        ApprovalState::Approved | ApprovalState::Claimed | ApprovalState::Used => Look::Green,
+        ApprovalState::Denied => Look::Red,
+        ApprovalState::Expired | ApprovalState::Cancelled | ApprovalState::Settled => Look::Dim,
+    }
 }
 
 fn show(desk: &Desk, approvals: &Approvals, id: &str, format: Format) -> Result<Exit, Failure> {
@@ -333,25 +354,15 @@ fn session_of(approval: &Approval) -> Arc<Session> {
     })
 }
 
-/// The approval of this id, or of an id that ends so.
-fn find(desk: &Desk, approvals: &Approvals, id: &str) -> Result<Approval, Failure> {
-    let unknown = || {
-        let message = format!("there is no approval `{}`", shown(id, LINE_CHARS_MAX));
-        Failure::usage(message, "`tollgate approvals list` names those that wait")
-    };
-    if id.is_empty() {
-        return Err(unknown());
-    }
+/// The approval that is meant.
+fn find(desk: &Desk, approvals: &Approvals, asked: &str) -> Result<Approval, Failure> {
     let mut all = approvals.list(desk.now()).map_err(|error| unusable(&error))?;
-    if let Some(place) = all.iter().position(|approval| &*approval.id == id) {
-        return Ok(all.swap_remove(place));
-    }
-    all.retain(|approval| approval.id.ends_with(id));
-    match all.len() {
-        0 => Err(unknown()),
-        1 => all.pop().ok_or_else(unknown),
-        _ => Err(Failure::usage("several approvals end so", "write more of the id")),
-    }
+    let id = ids::meant(asked, "approval", all.iter().map(|approval| &*approval.id))?;
+    let place = id.and_then(|id| all.iter().position(|approval| &*approval.id == id));
+    place.map(|place| all.swap_remove(place)).ok_or_else(|| {
+        let message = format!("there is no approval `{}`", shown(asked, LINE_CHARS_MAX));
+        Failure::usage(message, "`tollgate approvals list --all` names those that are kept")
+    })
 }
 
 /// The question as a person reads it.

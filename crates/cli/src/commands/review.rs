@@ -5,7 +5,7 @@ use crate::args::{Globals, ListItems, MarkArguments, ReviewArguments, ReviewComm
 use crate::desk::{LINE_CHARS_MAX, misplaced};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
-use crate::past::unreadable;
+use crate::past::{resolve, unreadable};
 use crate::table::{Cell, Column, Look, cut, table, terminal_width};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -83,7 +83,8 @@ fn list(place: &Place, marks: &Marks, arguments: &ListItems) -> Result<Exit, Fai
         let context = shown(&item.context, 2_000).to_string();
         let _ = write!(out, "\n{}\n  {}\n", cut(&head, width), cut(&context, width - 2));
     }
-    out.push_str("\nsay `tollgate review true ID` or `tollgate review false ID`, with --rule where an ID has several\n");
+    out.push_str("\nsay `tollgate review true ID` or `tollgate review false ID`;\n");
+    out.push_str("with --rule where an ID has several\n");
     say(&out)?;
     Ok(Exit::Done)
 }
@@ -109,9 +110,10 @@ fn mark(
     is_true: bool,
 ) -> Result<Exit, Failure> {
     let mut found = Vec::new();
+    let meant = resolve(&place.book()?, &which.id)?.unwrap_or_else(|| which.id.clone());
     for entry in place.book()?.entries() {
         let entry = entry.map_err(|error| unreadable(&error))?;
-        if entry.line.json.get("id").and_then(Json::as_str) == Some(&which.id) {
+        if entry.line.json.get("id").and_then(Json::as_str) == Some(&meant) {
             found.extend(items(&entry.line.json));
         }
     }

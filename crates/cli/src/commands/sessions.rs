@@ -3,7 +3,9 @@
 use crate::args::{Format, Globals, SessionsArguments, SessionsCommand};
 use crate::desk::{Desk, LINE_CHARS_MAX, misplaced};
 use crate::exit::{Exit, Failure};
+use crate::ids;
 use crate::output::{answer, say};
+use crate::table::{Cell, Column, Look, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tollgate::gate::text::shown;
@@ -15,8 +17,8 @@ pub(crate) fn run(globals: &Globals, arguments: &SessionsArguments) -> Result<Ex
     let desk = Desk::new(globals)?;
     let state = state_of(&desk)?;
     match &arguments.command {
-        SessionsCommand::List { format } => list(&desk, &state, *format),
-        SessionsCommand::Show { id, format } => show(&state, id, *format),
+        SessionsCommand::List { form } => list(&desk, &state, form.format()),
+        SessionsCommand::Show { id, form } => show(&state, id, form.format()),
         SessionsCommand::Abort { id, reason } => abort(&desk, &state, id, reason),
         SessionsCommand::Resume { id, reason } => resume(&desk, &state, id, reason),
     }
@@ -57,24 +59,38 @@ fn list(desk: &Desk, state: &DiskState, format: Format) -> Result<Exit, Failure>
     }
     if all.is_empty() {
         say("no sessions are known here\n")?;
+        return Ok(Exit::Done);
     }
     let now = desk.now();
-    let mut out = String::new();
-    for session in &all {
-        let ended = if session.aborted.is_some() { "ended  " } else { "" };
-        let who = [session.user.as_deref(), session.agent.as_deref(), session.host.as_deref()];
-        let who: Vec<&str> = who.into_iter().flatten().collect();
-        let calls = session.counters.tool_calls_attempted;
-        let refused = session.counters.tool_calls_refused;
-        let _ = writeln!(
-            out,
-            "{}  {ended}{}  {calls} calls, {refused} refused  {}",
-            shown(&session.id, LINE_CHARS_MAX),
-            shown(&who.join("/"), LINE_CHARS_MAX),
-            ago(session.seen_at, now),
-        );
-    }
-    say(&out)?;
+    let columns = [
+        Column::text("SESSION", ids::least(all.iter().map(|session| &*session.id))),
+        Column::text("STATE", 5),
+        Column::text("WHO", 10),
+        Column::number("CALLS"),
+        Column::number("REFUSED"),
+        Column::text("LAST", 7),
+    ];
+    let rows: Vec<Vec<Cell>> = all
+        .iter()
+        .map(|session| {
+            let (state, look) = if session.aborted.is_some() {
+                ("ended", Look::Red)
+            } else {
+                ("open", Look::Plain)
+            };
+            let who = [session.user.as_deref(), session.agent.as_deref(), session.host.as_deref()];
+            let who: Vec<&str> = who.into_iter().flatten().collect();
+            vec![
+                Cell::plain(&*session.id),
+                Cell::new(state, look),
+                Cell::plain(who.join("/")),
+                Cell::plain(session.counters.tool_calls_attempted.to_string()),
+                Cell::plain(session.counters.tool_calls_refused.to_string()),
+                Cell::new(ago(session.seen_at, now), Look::Dim),
+            ]
+        })
+        .collect();
+    answer(&table(&columns, &rows))?;
     Ok(Exit::Done)
 }
 
@@ -120,13 +136,14 @@ fn show(state: &DiskState, id: &str, format: Format) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn abort(desk: &Desk, state: &DiskState, id: &str, reason: &str) -> Result<Exit, Failure> {
-    if id.trim().is_empty() {
+fn abort(desk: &Desk, state: &DiskState, asked: &str, reason: &str) -> Result<Exit, Failure> {
+    if asked.trim().is_empty() {
         return Err(Failure::usage("a session is wanted", "`tollgate sessions list` names them"));
     }
-    let known = state.session(id).map_err(|fault| failed(&fault))?;
+    let known = find(state, asked)?;
     let is_known = known.is_some();
-    if let Some(Some(_)) = known.map(|known| known.aborted) {
+    let id = known.as_ref().map_or(asked, |known| &*known.id);
+    if known.as_ref().is_some_and(|known| known.aborted.is_some()) {
         say("it was ended before: the first reason stays\n")?;
         return Ok(Exit::No);
     }
@@ -134,25 +151,26 @@ fn abort(desk: &Desk, state: &DiskState, id: &str, reason: &str) -> Result<Exit,
     let reason = format!("{} ended it: {reason}", user_name());
     let aborted = Aborted { code: Code::SessionAborted, reason: reason.into(), hook: None };
     state.end(id, &aborted).map_err(|fault| failed(&fault))?;
-    say("ended: every later event of it and of its children is refused\n")?;
+    let id = shown(id, LINE_CHARS_MAX);
+    say(&format!("`{id}` is ended: every later event of it and of its children is refused\n"))?;
     if !is_known {
         eprintln!(
-            "note: session `{}` has not been seen yet; `tollgate sessions list` names those that \
-             were; to take it back: tollgate sessions resume",
-            shown(id, LINE_CHARS_MAX)
+            "note: session `{id}` has not been seen yet; `tollgate sessions list` names those that \
+             were; to take it back: tollgate sessions resume"
         );
     }
     Ok(Exit::Done)
 }
 
-fn resume(desk: &Desk, state: &DiskState, id: &str, reason: &str) -> Result<Exit, Failure> {
-    if known(state, id)?.aborted.is_none() {
+fn resume(desk: &Desk, state: &DiskState, asked: &str, reason: &str) -> Result<Exit, Failure> {
+    let known = known(state, asked)?;
+    if known.aborted.is_none() {
         say("it was not ended\n")?;
         return Ok(Exit::No);
     }
-    record(desk, "resume", id, reason)?;
-    state.resume(id).map_err(|fault| failed(&fault))?;
-    say("resumed\n")?;
+    record(desk, "resume", &known.id, reason)?;
+    state.resume(&known.id).map_err(|fault| failed(&fault))?;
+    say(&format!("`{}` is resumed\n", shown(&known.id, LINE_CHARS_MAX)))?;
     Ok(Exit::Done)
 }
 
@@ -169,12 +187,21 @@ fn record(desk: &Desk, action: &str, id: &str, reason: &str) -> Result<(), Failu
     desk.record(&policy, RecordKind::SessionAbort, None, &detail)
 }
 
-fn known(state: &DiskState, id: &str) -> Result<SessionShown, Failure> {
-    let found = state.session(id).map_err(|fault| failed(&fault))?;
-    found.ok_or_else(|| {
-        let message = format!("there is no session `{}`", shown(id, LINE_CHARS_MAX));
+fn known(state: &DiskState, asked: &str) -> Result<SessionShown, Failure> {
+    find(state, asked)?.ok_or_else(|| {
+        let message = format!("there is no session `{}`", shown(asked, LINE_CHARS_MAX));
         Failure::usage(message, "`tollgate sessions list` names them")
     })
+}
+
+/// The session that is meant. The whole id is looked up by itself: another's file may be damaged.
+fn find(state: &DiskState, asked: &str) -> Result<Option<SessionShown>, Failure> {
+    if let Some(found) = state.session(asked).map_err(|fault| failed(&fault))? {
+        return Ok(Some(found));
+    }
+    let all = readable(state)?;
+    let id = ids::meant(asked, "session", all.iter().map(|session| &*session.id))?;
+    Ok(id.and_then(|id| all.iter().find(|session| &*session.id == id)).cloned())
 }
 
 pub(crate) fn failed(fault: &SessionFault) -> Failure {

@@ -8,6 +8,7 @@ use crate::args::{Format, Globals, StatusArguments};
 use crate::desk::{Desk, misplaced, unloaded};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
+use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use tollgate::places::why_ignored;
 use tollgate::policy::{HookInfo, LayerKind, LayerState, LayerStatus, Loaded};
 use tollgate::store::approvals::APPROVALS;
 use tollgate::store::kept::look;
-use tollgate::store::state::LIMITS;
+use tollgate::store::state::{LIMITS, SESSIONS};
 use tollgate::store::{Approvals, DiskState};
 use tollgate::{PlacesLoadError, Switches};
 
@@ -49,7 +50,7 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
         state,
         ledger: None,
         ledger_error: None,
-        state_errors: state_errors(&desk, &state_folder),
+        state_errors: state_errors(&desk, &state_folder).iter().map(Failure::to_string).collect(),
     };
     match desk.places.load(desk.now()) {
         Ok(loaded) => {
@@ -78,7 +79,8 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
 }
 
 /// What events hear of as state that is not available: which file, and what to do about it.
-fn state_errors(desk: &Desk, folder: &Path) -> Vec<String> {
+/// What of the state cannot be used, each with what to do about it.
+pub(crate) fn state_errors(desk: &Desk, folder: &Path) -> Vec<Failure> {
     let state = DiskState::new(folder, desk.clock.clone(), None);
     let mut errors = Vec::new();
     match state.sessions() {
@@ -92,7 +94,13 @@ fn state_errors(desk: &Desk, folder: &Path) -> Vec<String> {
     if folder.join(APPROVALS).exists() {
         errors.extend(Approvals::new(folder).list(desk.now()).err().map(|e| unusable(&e)));
     }
-    errors.iter().map(ToString::to_string).collect()
+    for path in [folder.to_owned(), folder.join(SESSIONS)] {
+        if path.exists() && access(&path, Access::WRITE_OK).is_err() {
+            let message = format!("`{}` cannot be written to", path.display());
+            errors.push(Failure::usage(message, "mend its owner and mode, or the file system's"));
+        }
+    }
+    errors
 }
 
 fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {

@@ -153,7 +153,8 @@ fn remembered(
 fn end_answers(places: &Places, session: &str) -> Result<(), Trouble> {
     let state = places.state().map_err(|error| Trouble::new("internal_error", error))?;
     let ended = DiskState::new(&state, Arc::new(SystemClock::new()), None).end_answers(session);
-    ended.map_err(|fault| Trouble::new("state_unavailable", fault))
+    let why = "session state is not available; `tollgate status` says more";
+    ended.map_err(|_| Trouble::new("state_unavailable", why))
 }
 
 /// Whether a session begins with this event, or is taken up again after its program had ended: its end
@@ -304,7 +305,13 @@ fn unopened(error: &OpenError) -> Trouble {
             "ledger_unavailable",
             "the key of the ledger cannot be used; `tollgate status` says more",
         ),
-        OpenError::Store(error) => Trouble::new("ledger_unavailable", error),
+        OpenError::Store(StoreError::Busy { .. }) => {
+            Trouble::new("ledger_unavailable", "another process has held the ledger for too long")
+        }
+        OpenError::Store(_) => Trouble::new(
+            "ledger_unavailable",
+            "the ledger cannot be used; `tollgate status` says more",
+        ),
         OpenError::Policy(_) | OpenError::NoPolicy | OpenError::Places(_) | OpenError::Trust(_) => {
             Trouble::new("bad_policy", error)
         }

@@ -4,6 +4,7 @@ use super::doctor::{Case, program_of};
 use super::self_test::{OWN_SESSIONS, Proof};
 use super::{Known, home};
 use crate::commands::audit::own_keys;
+use crate::commands::status::state_errors;
 use crate::desk::Desk;
 use crate::past;
 use serde_json::{Value, json};
@@ -14,8 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 use tollgate::gate::{Json, Mode, Timestamp};
+use tollgate::ledger::LEDGER_KEY;
 use tollgate::places::why_ignored;
 use tollgate::policy::{LayerState, Loaded};
+use tollgate::store::kept::look;
 use tollgate::store::verify::{Trust, verify};
 use tollgate::{PlacesLoadError, Switches};
 use tollgate_hosts::settings::{Hook, Standing};
@@ -76,6 +79,13 @@ impl Finding {
 /// What concerns every host: the policy in force and the ledger.
 pub(super) fn common(desk: &Desk, cases: &[Case]) -> Vec<Finding> {
     let mut found = Vec::new();
+    if let Ok(state) = desk.places.state() {
+        found.extend(state_errors(desk, &state).iter().map(|failure| {
+            let (what, remedy) = failure.parts();
+            let what = format!("what needs it is refused: {what}");
+            Finding::wrong(None, "state-unusable", what, remedy)
+        }));
+    }
     match desk.places.load(desk.now()) {
         Ok(loaded) => {
             found.extend(of_policy(desk, &loaded));
@@ -166,8 +176,21 @@ fn of_ledger(desk: &Desk, loaded: &Loaded) -> Option<Finding> {
         );
         Some(Finding::wrong(None, "ledger-broken", what, remedy))
     };
-    let keys = desk.places.keys().ok().and_then(|keys| own_keys(&keys).ok());
-    let trust = Trust { keys: keys.unwrap_or_default(), ..Trust::default() };
+    let keys = desk.places.keys().ok()?;
+    let unusable = |what: String, remedy: &str| {
+        let what = format!("the ledger cannot go on, so calls are refused: {what}");
+        Some(Finding::wrong(None, "ledger-unusable", what, remedy))
+    };
+    if let Err(error) = look(&keys.join(LEDGER_KEY), &folder) {
+        return unusable(error.to_string(), "mend that, or bring it back from a copy");
+    }
+    let keys = match own_keys(&keys) {
+        Ok(keys) => keys,
+        Err(failure) => {
+            return unusable(failure.parts().0.to_owned(), "bring the key back from a copy");
+        }
+    };
+    let trust = Trust { keys, ..Trust::default() };
     match verify(&folder, &trust) {
         Err(error) => broken(error.to_string()),
         Ok(done) => {

@@ -133,7 +133,7 @@ fn a_yes_for_the_session_ends_with_it_and_what_is_taken_up_again_is_asked_anew()
         let mut message = message;
         message["session_id"] = "s".into();
         message["cwd"] = rig.path("project").to_str().unwrap().into();
-        rig.run_in("project", &["hook", "codex"], &message.to_string(), &[])
+        rig.run_by_a_host(&["hook", "codex"], &message.to_string())
     };
     let call = |n: u32| {
         let ran = tell(serde_json::json!({"hook_event_name": "PreToolUse", "tool_name": "Bash",
@@ -246,4 +246,75 @@ fn state_that_cannot_be_used_is_named_by_status_with_what_to_do() {
     let status = rig.run(&["status"]).expect(0).out;
     assert!(status.contains("CANNOT BE USED") && status.contains("limits.db"), "{status}");
     assert!(status.contains("take it away to begin anew"), "{status}");
+    // The model hears that it failed; the record, the decision's remedy and the doctor say what.
+    let refused = decide(&rig, &call("slow"));
+    assert_eq!(refused["code"], "hook_error");
+    let heard = refused["result"]["error"]["message"].as_str().unwrap();
+    assert!(!heard.contains("limits.db") && !heard.contains("damaged"), "{heard}");
+    assert!(refused["remedy"].as_str().unwrap().contains("limits.db"), "{refused}");
+    let records = rig.records("decision");
+    let error = records.last().unwrap()["error"].as_str().unwrap();
+    assert!(error.contains("limits.db") && error.contains("damaged"), "{error}");
+    let doctor = rig.run(&["doctor"]).expect(1).out;
+    assert!(doctor.contains("[state-unusable]") && doctor.contains("limits.db"), "{doctor}");
+}
+
+#[test]
+fn a_ledger_that_cannot_go_on_is_named_by_status_and_doctor_and_not_to_the_model() {
+    let rig = rig();
+    decide(&rig, &call("read"));
+    rig.write("state/keys/ledger.key", "no key");
+    let message = serde_json::json!({"session_id": "s", "cwd": rig.path("project"),
+        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "c",
+        "permission_mode": "default", "tool_input": {"command": "ls"}});
+    for name in ["head", "checkpoints.jsonl"] {
+        // It is looked for by reading, and a checkpoint is due.
+        let _ = std::fs::remove_file(rig.path("state/ledger").join(name));
+    }
+    let ran = rig.run_by_a_host(&["hook", "codex"], &message.to_string()).expect(2);
+    assert!(!ran.err.contains("ledger.key") && !ran.out.contains("ledger.key"), "{}", ran.err);
+    let status = rig.run(&["status"]).expect(0).out;
+    assert!(status.contains("CANNOT GO ON") || status.contains("ledger.key"), "{status}");
+    let doctor = rig.run(&["doctor"]).expect(1).out;
+    assert!(doctor.contains("[ledger-unusable]") && doctor.contains("ledger.key"), "{doctor}");
+}
+
+#[test]
+fn lists_fit_a_terminal_and_what_they_show_of_an_id_stands_for_it() {
+    let rig = rig();
+    let long = "a-session-with-a-rather-long-name-of-the-kind-that-hosts-give";
+    for number in 0..3 {
+        let call = call("transfer").replace("\"s1\"", &format!("\"{number}-{long}\""));
+        decide(&rig, &call);
+    }
+    decide(&rig, &call("slow").replace("\"s1\"", &format!("\"0-{long}\"")));
+    let shown = |arguments: &str| {
+        let (code, said) = in_terminal(&rig, arguments, &[]);
+        assert_eq!(code, 0, "{said}");
+        // Without colours.
+        let mut plain = String::new();
+        let mut parts = said.split("\u{1b}[");
+        plain.push_str(parts.next().unwrap());
+        parts.for_each(|part| plain.push_str(part.split_once('m').unwrap().1));
+        for line in plain.lines() {
+            assert!(line.trim_end().chars().count() <= 80, "{arguments}: {line}");
+        }
+        plain
+    };
+    for list in ["audit list", "audit tail", "audit stats", "limits show", "review"] {
+        shown(list);
+    }
+    let approvals = shown("approvals list");
+    let piece = approvals.lines().nth(1).unwrap().split_whitespace().next().unwrap();
+    rig.run(&["approvals", "show", piece]).expect(0);
+    let sessions = shown("sessions list");
+    let piece = sessions.lines().nth(1).unwrap().split_whitespace().next().unwrap();
+    rig.run(&["sessions", "show", piece]).expect(0);
+    let refused = rig.run(&["sessions", "show", long]).expect(2);
+    assert!(refused.err.contains("3 sessions fit"), "{}", refused.err);
+    let aborted = rig.run(&["sessions", "abort", &format!("1-{}", &long[..20]), "--reason", "x"]);
+    assert!(aborted.expect(0).out.contains(&format!("`1-{long}` is ended")));
+    for list in [&["approvals", "list"][..], &["sessions", "list"], &["limits", "show"]] {
+        rig.run(&[list, &["--json"]].concat()).expect(0).json();
+    }
 }

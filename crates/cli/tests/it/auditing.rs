@@ -164,6 +164,27 @@ fn copy_ledger(rig: &Rig, to: &str) {
 }
 
 #[test]
+fn a_record_is_meant_by_its_number_or_a_piece_of_its_id() {
+    let rig = rig(4);
+    let decision = &rig.records("decision")[1];
+    let (id, seq) = (decision["id"].as_str().unwrap(), decision["seq"].to_string());
+    for asked in [id, &seq, &format!("#{seq}"), &id[..35], &id[1..]] {
+        let shown = audit(&rig, &["show", asked]).expect(0).out;
+        assert!(shown.contains(id), "{asked}: {shown}");
+        rig.run(&["explain", "--id", asked]).expect(0);
+    }
+    audit(&rig, &["proof", "export", &seq]).expect(0);
+    let several = audit(&rig, &["show", &id[..4]]).expect(2).err;
+    assert!(several.contains("records fit") && several.contains("write more of the id"));
+    for nothing in ["", "0", "99999", "xxxx"] {
+        audit(&rig, &["show", nothing]).expect(2);
+    }
+    let by_piece = audit(&rig, &["list", "--session", "s-al", "--json"]).expect(0);
+    let by_id = audit(&rig, &["list", "--session", "s-alice", "--json"]).expect(0);
+    assert_eq!(ids(&by_piece), ids(&by_id));
+}
+
+#[test]
 fn a_checkpoint_reaches_the_systems_log() {
     let rig = rig(4);
     let socket = rig.path("log");

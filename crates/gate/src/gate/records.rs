@@ -1,6 +1,7 @@
 //! Records of decisions and outcomes: what goes into the book, scrubbed on its way.
 
 use super::{Gate, bounds};
+use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
 use crate::json::{Json, Object};
@@ -32,6 +33,7 @@ impl Gate {
         self.describe_decision(&mut record, decision, session);
         record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         record.detail = bounds::not_enforced(event, decision);
+        record.error = failed_because(decision).map(|cause| self.scrubbed(cause));
         record
     }
 
@@ -220,4 +222,12 @@ fn hash_object(object: &Object) -> u64 {
         hash_json(value).hash(&mut hasher);
         sum.wrapping_add(hasher.finish())
     })
+}
+
+/// Why something failed by which a call is refused: the model hears that it did, the record says how.
+fn failed_because(decision: &Decision) -> Option<&Arc<str>> {
+    let code = decision.code.as_ref()?;
+    let is_unasked = *code == Code::ApprovalRequired && decision.approval.is_none();
+    let is_failure = is_unasked || matches!(code, Code::HookError | Code::HookTimeout);
+    decision.remedy.as_ref().filter(|_| is_failure)
 }

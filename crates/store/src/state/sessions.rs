@@ -9,7 +9,7 @@ use super::file::{self, FileFault, Write};
 use crate::disk::OpenHow;
 use crate::error::StoreError;
 use crate::folder::{FileHeld, check, make, open_file, open_to_read, wait_for};
-use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
+use crate::limits::{SESSION_IDLE_DAYS_MAX, SESSION_WAIT_MS_MAX};
 use crate::state::{SessionFault, SessionShown};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -330,7 +330,7 @@ impl Sessions {
         open: &dyn Fn() -> io::Result<File>,
     ) -> Result<(Arc<File>, FileHeld), SessionFault> {
         self.check_folder()?;
-        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        let until = Instant::now() + Duration::from_millis(SESSION_WAIT_MS_MAX);
         loop {
             let file = match open() {
                 Ok(file) => Arc::new(file),
@@ -339,7 +339,10 @@ impl Sessions {
                 }
                 Err(error) => return Err(SessionFault::io("open", path, error)),
             };
-            let held = wait_for(&file, until)?;
+            let held = wait_for(&file, until).map_err(|error| match error {
+                StoreError::Busy { .. } => SessionFault::Busy { wait_ms: SESSION_WAIT_MS_MAX },
+                error => error.into(),
+            })?;
             // One that was swept while it was waited for is another file than the one of this name.
             match crate::disk::DiskFile::len(&*file) {
                 Ok(_) => return Ok((file, held)),
@@ -462,9 +465,6 @@ fn ancestor_of(id: &Name, above: Option<&Name>, root: &Name) -> Session {
 
 impl From<StoreError> for SessionFault {
     fn from(error: StoreError) -> SessionFault {
-        if let StoreError::Busy { wait_ms } = error {
-            return SessionFault::Busy { wait_ms };
-        }
         SessionFault::Folder(error)
     }
 }

@@ -569,6 +569,30 @@ fn what_stands_behind_a_gap_of_the_open_segment_is_found() {
     assert!(matches!(&found[..], [Finding::NoLine { .. }]), "{found:?}");
 }
 
+#[test]
+fn a_checkpoint_that_was_taken_away_is_missed_by_what_was_kept_elsewhere() {
+    let signed = Signed::new();
+    let last = signed.last();
+    assert_eq!(signed.verify_with_kept(last.clone()).findings, []);
+    signed.drop_checkpoints(last.size - 1);
+    let found = signed.verify_with_kept(last.clone()).findings;
+    assert_eq!(found, [Finding::CheckpointMissing { size: last.size, by: Source::Kept(1) }]);
+}
+
+#[test]
+fn a_last_record_that_no_checkpoint_covers_is_known_by_the_head() {
+    let signed = Signed::new();
+    signed.append(3);
+    let file = signed.rig.last_file();
+    let text = fs::read_to_string(&file).unwrap();
+    let at = text.rfind("record 2").unwrap();
+    fs::write(&file, [&text[..at], "record 9", &text[at + 8..]].concat()).unwrap();
+    let found = signed.verify().findings;
+    assert_eq!(found, [Finding::OtherRoot { size: 43, by: Source::Head }]);
+    let opened = signed.ledger(Committer::Caller).map(drop);
+    assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{opened:?}");
+}
+
 /// A segment of the book under another name, behind the book or among its segments.
 fn put_copy(signed: &Signed, first_seq: u64) -> (PathBuf, Vec<u8>) {
     let folder = signed.rig.folder();

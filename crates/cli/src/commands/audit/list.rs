@@ -6,7 +6,7 @@ use crate::args::{ListArguments, TailArguments};
 use crate::commands::hooks::unknown_hook;
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, told};
-use crate::past::unreadable;
+use crate::past::{resolve, unreadable};
 use crate::table::{Cell, Table, table, terminal_width};
 use std::time::Duration;
 use tollgate::gate::Json;
@@ -15,12 +15,12 @@ use tollgate::store::{Book, Entry, Filter, FollowError, Mark};
 /// Pause between two looks for what comes.
 const LOOK: Duration = Duration::from_millis(200);
 /// How wide the columns usually are, for what is still to come.
-const USUAL: [usize; 6] = [14, 12, 8, 30, 8, 20];
+const USUAL: [usize; 7] = [5, 14, 12, 8, 30, 8, 20];
 /// Lines that are read at once.
 const LINES_AT_ONCE: usize = 1_000;
 
 pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Failure> {
-    let filter = place.filter(&arguments.which);
+    let filter = place.filter(&arguments.which, arguments.no_index)?;
     let found = place.newest(&filter, arguments.limit, arguments.no_index)?;
     if arguments.json {
         answer(&found.iter().map(line).collect::<String>())?;
@@ -28,7 +28,7 @@ pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Fai
         refuse_unknown_hook(place, arguments)?;
         answer("no record matches\n")?;
     } else {
-        let rows: Vec<_> = found.iter().map(|entry| row(&entry.line.json)).collect();
+        let rows: Vec<_> = found.iter().map(|entry| row(entry)).collect();
         answer(&table(&COLUMNS, &rows))?;
         if found.len() == arguments.limit {
             eprintln!("the newest {}; more with --limit", found.len());
@@ -52,7 +52,7 @@ fn refuse_unknown_hook(place: &Place, arguments: &ListArguments) -> Result<(), F
 }
 
 pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Failure> {
-    let filter = place.filter(&arguments.which);
+    let filter = place.filter(&arguments.which, true)?;
     // Where the book ends is looked at before what stands there is shown.
     let end = place.book()?.end();
     let mut found = place.scan_newest(&filter, arguments.count)?;
@@ -60,7 +60,7 @@ pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Fai
         found.retain(|entry| entry.line.seq <= end.seq);
     }
     found.reverse();
-    let rows: Vec<_> = found.iter().map(|entry| row(&entry.line.json)).collect();
+    let rows: Vec<_> = found.iter().map(|entry| row(entry)).collect();
     let mut widths = rows.clone();
     if arguments.follow {
         // What comes may be longer than what is there.
@@ -82,7 +82,7 @@ pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Fai
     };
     let say = |entry: &Entry| match arguments.json {
         true => line(entry),
-        false => table.row(&row(&entry.line.json)),
+        false => table.row(&row(entry)),
     };
     follow(place, end, &filter, say)
 }
@@ -126,8 +126,25 @@ pub(super) fn line(entry: &Entry) -> String {
     line
 }
 
+/// The records that are meant by an id or a part of it or by a number, and the outcomes of the decision.
+/// The id that was meant stands with them.
+pub(super) fn meant(
+    place: &Place,
+    asked: &str,
+    no_index: bool,
+) -> Result<(String, Vec<Entry>), Failure> {
+    let found = with_id(place, asked, no_index)?;
+    if found.is_empty()
+        && let Some(id) = resolve(&place.book()?, asked)?
+    {
+        let found = with_id(place, &id, no_index)?;
+        return Ok((id, found));
+    }
+    Ok((asked.to_owned(), found))
+}
+
 /// The records with an id, and the outcomes of the decision of this id.
-pub(super) fn with_id(place: &Place, id: &str, no_index: bool) -> Result<Vec<Entry>, Failure> {
+fn with_id(place: &Place, id: &str, no_index: bool) -> Result<Vec<Entry>, Failure> {
     let is_meant = |json: &Json| {
         let is = |key: &str| json.get(key).and_then(Json::as_str) == Some(id);
         is("id") || is("decision")

@@ -17,7 +17,9 @@ pub(crate) use verify::{keys_of, own_keys};
 use crate::args::{AuditArguments, AuditCommand, Globals, Moment, WhichRecords};
 use crate::desk::{Desk, misplaced};
 use crate::exit::{Exit, Failure};
+use crate::ids;
 use crate::past::{open, unreadable};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use tollgate::gate::{Json, Timestamp};
@@ -130,19 +132,44 @@ impl Place {
     }
 
     /// The filter that the arguments say.
-    fn filter(&self, which: &WhichRecords) -> Filter {
+    fn filter(&self, which: &WhichRecords, no_index: bool) -> Result<Filter, Failure> {
         let now = self.desk.now();
-        Filter {
+        let session = which.session.as_deref();
+        let session = session.map(|asked| self.session(asked, no_index)).transpose()?;
+        Ok(Filter {
             since: which.since.map(|moment| at(moment, now)),
             until: which.until.map(|moment| at(moment, now)),
             kind: which.kind.clone(),
-            session: which.session.clone(),
+            session,
             user: which.user.clone(),
             tool: which.tool.clone(),
             verdict: which.verdict.clone(),
             code: which.code.clone(),
             hook: which.hook.clone(),
+        })
+    }
+
+    /// The session that is meant: by its whole id, or by a part that fits no other.
+    fn session(&self, asked: &str, no_index: bool) -> Result<String, Failure> {
+        let only = Filter { session: Some(asked.to_owned()), ..Filter::default() };
+        if !self.newest(&only, 1, no_index)?.is_empty() {
+            return Ok(asked.to_owned());
         }
+        let index = if no_index { None } else { self.index()? };
+        let all: BTreeSet<String> = match index {
+            Some(mut index) => index.sessions().map_err(Failure::internal)?.into_iter().collect(),
+            None => {
+                let mut all = BTreeSet::new();
+                for entry in self.book()?.entries() {
+                    let entry = entry.map_err(|error| unreadable(&error))?;
+                    all.extend(text(&entry.line.json, "session").map(str::to_owned));
+                }
+                all
+            }
+        };
+        let meant = ids::meant(asked, "session", all.iter().map(String::as_str))?;
+        // Of one that is not there nothing is found, which is said where it is looked for.
+        Ok(meant.unwrap_or(asked).to_owned())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `tollgate audit proof`: a record, or the growth of the ledger, proved to somebody who has a checkpoint
 //! and not the ledger.
 
-use super::list::with_id;
+use super::list::meant;
 use super::{Place, keys_of};
 use crate::args::ProofCommand;
 use crate::desk::LINE_CHARS_MAX;
@@ -40,13 +40,13 @@ fn unproved(error: &ProofError) -> Failure {
 
 fn inclusion(place: &Place, id: &str) -> Result<Exit, Failure> {
     let (book, last) = (place.book()?, signed(place)?);
-    let found = with_id(place, id, false)?;
+    let (id, found) = meant(place, id, false)?;
     let is_it = |entry: &&tollgate::store::Entry| {
-        entry.line.json.get("id").and_then(Json::as_str) == Some(id)
+        entry.line.json.get("id").and_then(Json::as_str) == Some(&*id)
     };
     let entry = found.iter().find(is_it).ok_or_else(|| {
         Failure::usage(
-            format!("there is no record `{}`", shown(id, LINE_CHARS_MAX)),
+            format!("there is no record `{}`", shown(&id, LINE_CHARS_MAX)),
             "copy the id from the refusal or from the ledger's line",
         )
     })?;

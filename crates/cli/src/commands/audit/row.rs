@@ -3,10 +3,12 @@
 use super::text;
 use crate::table::{Cell, Column, Look};
 use tollgate::gate::{Json, Timestamp};
+use tollgate::store::Entry;
 use tollgate::store::query::{is_unknown, uses};
 
 /// The columns of lists of records.
-pub(super) const COLUMNS: [Column; 6] = [
+pub(super) const COLUMNS: [Column; 7] = [
+    Column::number("NO"),
     Column::text("TIME (UTC)", 14),
     Column::text("SESSION", 8),
     Column::text("USER", 6),
@@ -16,9 +18,11 @@ pub(super) const COLUMNS: [Column; 6] = [
 ];
 
 /// The row of a record.
-pub(super) fn row(record: &Json) -> Vec<Cell> {
+pub(super) fn row(entry: &Entry) -> Vec<Cell> {
+    let record = &entry.line.json;
     let (result, look) = result(record);
     vec![
+        Cell::new(entry.line.seq.to_string(), Look::Dim),
         Cell::new(when(record), Look::Dim),
         Cell::plain(text(record, "session").unwrap_or("-")),
         Cell::plain(text(record, "user").unwrap_or("-")),

@@ -1,6 +1,6 @@
 //! `tollgate audit show`: one record with its outcome, or a session as a timeline.
 
-use super::list::{line, with_id};
+use super::list::{line, meant};
 use super::row::{duration, moment, result, what};
 use super::{Place, text};
 use crate::args::ShowArguments;
@@ -21,9 +21,12 @@ const VALUE_CHARS_MAX: usize = 2_000;
 
 pub(super) fn run(place: &Place, arguments: &ShowArguments) -> Result<Exit, Failure> {
     let found = match (&arguments.id, &arguments.session) {
-        (Some(id), _) => with_id(place, id, arguments.no_index)?,
+        (Some(id), _) => meant(place, id, arguments.no_index)?.1,
         (None, session) => {
-            let filter = Filter { session: session.clone(), ..Filter::default() };
+            let asked = session.as_deref();
+            let session =
+                asked.map(|asked| place.session(asked, arguments.no_index)).transpose()?;
+            let filter = Filter { session, ..Filter::default() };
             let mut found = place.newest(&filter, RECORDS_MAX, arguments.no_index)?;
             found.reverse();
             found

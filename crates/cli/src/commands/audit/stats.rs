@@ -14,7 +14,7 @@ use tollgate::gate::text::shown;
 use tollgate::store::{Counts, HookCounts};
 
 pub(super) fn run(place: &Place, arguments: &StatsArguments) -> Result<Exit, Failure> {
-    let filter = place.filter(&arguments.which);
+    let filter = place.filter(&arguments.which, arguments.no_index)?;
     let index = if arguments.no_index { None } else { place.index()? };
     let counts = match index {
         Some(mut index) => index.counts(&filter).map_err(Failure::internal)?,
