@@ -13,7 +13,7 @@ use crate::disk::{Disk, OpenHow, read_range};
 use crate::error::StoreError;
 use crate::folder::{Folder, open_file, wait_for, write_whole};
 use crate::head::{HEAD_NAME, Head, Place, read_place, write_place};
-use crate::key::{beside, last_checkpoint_file};
+use crate::key::{CheckpointKey, beside, last_checkpoint_file};
 use crate::limits::{KEPT_BYTES_MAX, LOCK_WAIT_MS_MAX, SEGMENT_READ_BYTES_MAX};
 use crate::recovery::{check_last_line, list_segments};
 use crate::segment::{Rest, pass_lines, segment_name};
@@ -117,12 +117,15 @@ pub fn look(key: &Path, folder: &Path) -> Result<(), StoreError> {
         None => Place::start(),
     };
     let known = (now.seq() > 0).then(|| origin(&now.first));
-    match of_ledger(key, folder, known.as_deref())? {
-        Some(kept) => {
-            kept.check(key, folder, &now)?;
-            check_key(key, true)
-        }
-        None => check_key(key, last_checkpoint(folder)?.is_some()),
+    let kept = of_ledger(key, folder, known.as_deref())?;
+    if let Some(kept) = &kept {
+        kept.check(key, folder, &now)?;
+    }
+    check_key(key, kept.is_some() || last_checkpoint(folder)?.is_some())?;
+    // One that is there will be signed with.
+    match fs::symlink_metadata(key) {
+        Ok(_) => CheckpointKey::open(key).map(drop),
+        Err(_) => Ok(()),
     }
 }
 

@@ -27,6 +27,12 @@ fn decide(rig: &Rig, event: &str) -> serde_json::Value {
     rig.run_in("project", &["decide"], event, &[]).expect(0).json()
 }
 
+fn decide_and_record(rig: &Rig, event: &str) -> serde_json::Value {
+    let ledger = rig.path("state/ledger");
+    let arguments = ["decide", "--ledger", ledger.to_str().unwrap()];
+    rig.run_in("project", &arguments, event, &[]).expect(0).json()
+}
+
 /// Runs in a terminal of its own; what is typed is typed when the prompt stands there.
 pub(crate) fn in_terminal(rig: &Rig, arguments: &str, typed: &[(&str, &str)]) -> (i32, String) {
     let (state, policy) = (rig.path("state"), rig.path("user.yaml"));
@@ -214,7 +220,7 @@ fn sessions_are_ended_and_resumed_and_limits_reset_across_processes() {
     let child = call("read").replace("\"id\":\"s1\"", "\"id\":\"kid\",\"parent\":\"s1\"");
     assert_eq!(decide(&rig, &child)["code"], "session_aborted");
     let listed = rig.run(&["sessions", "list"]).expect(0).out;
-    assert!(listed.contains("s1  ended"), "{listed}");
+    assert!(listed.contains("\ns1       ended"), "{listed}");
     rig.run(&["sessions", "resume", "s1", "--reason", "go on"]).expect(0);
     assert_eq!(decide(&rig, &call("read"))["verdict"], "allow");
     assert_eq!(rig.records("session_abort").len(), 2);
@@ -247,9 +253,9 @@ fn state_that_cannot_be_used_is_named_by_status_with_what_to_do() {
     assert!(status.contains("CANNOT BE USED") && status.contains("limits.db"), "{status}");
     assert!(status.contains("take it away to begin anew"), "{status}");
     // The model hears that it failed; the record, the decision's remedy and the doctor say what.
-    let refused = decide(&rig, &call("slow"));
+    let refused = decide_and_record(&rig, &call("slow"));
     assert_eq!(refused["code"], "hook_error");
-    let heard = refused["result"]["error"]["message"].as_str().unwrap();
+    let heard = refused["payload"]["result"]["error"]["message"].as_str().unwrap();
     assert!(!heard.contains("limits.db") && !heard.contains("damaged"), "{heard}");
     assert!(refused["remedy"].as_str().unwrap().contains("limits.db"), "{refused}");
     let records = rig.records("decision");
@@ -262,21 +268,30 @@ fn state_that_cannot_be_used_is_named_by_status_with_what_to_do() {
 #[test]
 fn a_ledger_that_cannot_go_on_is_named_by_status_and_doctor_and_not_to_the_model() {
     let rig = rig();
-    decide(&rig, &call("read"));
-    rig.write("state/keys/ledger.key", "no key");
     let message = serde_json::json!({"session_id": "s", "cwd": rig.path("project"),
         "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "c",
         "permission_mode": "default", "tool_input": {"command": "ls"}});
-    for name in ["head", "checkpoints.jsonl"] {
-        // It is looked for by reading, and a checkpoint is due.
-        let _ = std::fs::remove_file(rig.path("state/ledger").join(name));
-    }
-    let ran = rig.run_by_a_host(&["hook", "codex"], &message.to_string()).expect(2);
-    assert!(!ran.err.contains("ledger.key") && !ran.out.contains("ledger.key"), "{}", ran.err);
-    let status = rig.run(&["status"]).expect(0).out;
-    assert!(status.contains("CANNOT GO ON") || status.contains("ledger.key"), "{status}");
-    let doctor = rig.run(&["doctor"]).expect(1).out;
-    assert!(doctor.contains("[ledger-unusable]") && doctor.contains("ledger.key"), "{doctor}");
+    let hook = || rig.run_by_a_host(&["hook", "codex"], &message.to_string());
+    hook().expect(0);
+    let key = std::fs::read_to_string(rig.path("state/keys/ledger.key")).unwrap();
+    let named = |what: &str| {
+        let status = rig.run(&["status"]).expect(0).out;
+        assert!(status.contains("CANNOT GO ON") && status.contains(what), "{status}");
+        let doctor = rig.run(&["doctor"]).expect(1).out;
+        assert!(doctor.contains("[ledger-unusable]") && doctor.contains(what), "{doctor}");
+    };
+    rig.write("state/keys/ledger.key", "no key");
+    named("ledger.key");
+    rig.write("state/keys/ledger.key", &key);
+    // The book does not end as its head says.
+    let segment = rig.path("state/ledger/00000000000000000001.jsonl");
+    let text = std::fs::read_to_string(&segment).unwrap();
+    std::fs::write(&segment, text.replace("\"decision\"", "\"decisi0n\"")).unwrap();
+    named("is not the one that was written");
+    let ran = hook().expect(2);
+    let heard = format!("{}{}", ran.out, ran.err);
+    assert!(heard.contains("ledger_unavailable"), "{heard}");
+    assert!(!heard.contains("00001.jsonl") && !heard.contains("not the one"), "{heard}");
 }
 
 #[test]
@@ -285,19 +300,19 @@ fn lists_fit_a_terminal_and_what_they_show_of_an_id_stands_for_it() {
     let long = "a-session-with-a-rather-long-name-of-the-kind-that-hosts-give";
     for number in 0..3 {
         let call = call("transfer").replace("\"s1\"", &format!("\"{number}-{long}\""));
-        decide(&rig, &call);
+        decide_and_record(&rig, &call);
     }
-    decide(&rig, &call("slow").replace("\"s1\"", &format!("\"0-{long}\"")));
+    decide_and_record(&rig, &call("slow").replace("\"s1\"", &format!("\"0-{long}\"")));
     let shown = |arguments: &str| {
         let (code, said) = in_terminal(&rig, arguments, &[]);
         assert_eq!(code, 0, "{said}");
-        // Without colours.
-        let mut plain = String::new();
+        // Without colours, and without what was written over.
         let mut parts = said.split("\u{1b}[");
-        plain.push_str(parts.next().unwrap());
-        parts.for_each(|part| plain.push_str(part.split_once('m').unwrap().1));
+        let mut plain = parts.next().unwrap().to_owned();
+        parts.for_each(|part| plain.push_str(part.split_once(char::is_alphabetic).unwrap().1));
         for line in plain.lines() {
-            assert!(line.trim_end().chars().count() <= 80, "{arguments}: {line}");
+            let line = line.trim_end().rsplit('\r').next().unwrap();
+            assert!(line.chars().count() <= 80, "{arguments}: {line}");
         }
         plain
     };
