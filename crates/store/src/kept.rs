@@ -103,7 +103,7 @@ pub fn kept_checkpoint(
 }
 
 /// Whether the ledger in this folder could be written to now, and still holds as much as this key has
-/// signed of it. Writes nothing to it.
+/// signed of it. Makes the files of its locks if they are gone, and writes nothing else.
 ///
 /// # Errors
 /// What a writer would meet: [`StoreError::SetBack`] when the book does not lead on from what was signed,

@@ -339,10 +339,12 @@ impl Sessions {
                 }
                 Err(error) => return Err(SessionFault::io("open", path, error)),
             };
-            let held = wait_for(&file, until).map_err(|error| match error {
-                StoreError::Busy { .. } => SessionFault::Busy { wait_ms: SESSION_WAIT_MS_MAX },
-                error => error.into(),
-            })?;
+            let held = match wait_for(&file, until) {
+                Err(StoreError::Busy { .. }) => {
+                    return Err(SessionFault::Busy { wait_ms: SESSION_WAIT_MS_MAX });
+                }
+                held => held?,
+            };
             // One that was swept while it was waited for is another file than the one of this name.
             match crate::disk::DiskFile::len(&*file) {
                 Ok(_) => return Ok((file, held)),

@@ -28,7 +28,7 @@ pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Fai
         refuse_unknown_hook(place, arguments)?;
         answer("no record matches\n")?;
     } else {
-        let rows: Vec<_> = found.iter().map(|entry| row(entry)).collect();
+        let rows: Vec<_> = found.iter().map(row).collect();
         answer(&table(&COLUMNS, &rows))?;
         if found.len() == arguments.limit {
             eprintln!("the newest {}; more with --limit", found.len());
@@ -60,7 +60,7 @@ pub(super) fn tail(place: &Place, arguments: &TailArguments) -> Result<Exit, Fai
         found.retain(|entry| entry.line.seq <= end.seq);
     }
     found.reverse();
-    let rows: Vec<_> = found.iter().map(|entry| row(entry)).collect();
+    let rows: Vec<_> = found.iter().map(row).collect();
     let mut widths = rows.clone();
     if arguments.follow {
         // What comes may be longer than what is there.
