@@ -12,7 +12,7 @@
 use crate::book::{Book, BookError, Entries, Raw};
 use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, origin};
 use crate::erase::{ERASURES_NAME, Erasure, read_capped};
-use crate::handover::{HANDOVERS_NAME, handovers_of_ledger, trusted_keys};
+use crate::handover::{HANDOVERS_NAME, Handover, handovers_of_ledger, trusted_keys};
 use crate::hash::HashValue;
 use crate::head::Place;
 use crate::key::PublicKey;
@@ -171,6 +171,14 @@ pub enum Finding {
         /// The line, from 1 on.
         number: u64,
     },
+    /// A checkpoint is signed by a later key, and no hand-over in the ledger leads to it.
+    #[error("{by} is signed by `{key}`, to which no hand-over in `{HANDOVERS_NAME}` leads")]
+    NotHandedOver {
+        /// The checkpoint.
+        by: Source,
+        /// The key.
+        key: PublicKey,
+    },
     /// A checkpoint that was kept elsewhere is not among those of the ledger.
     #[error("{by}, of {size} records, is missing in `{CHECKPOINTS_NAME}`")]
     CheckpointMissing {
@@ -248,6 +256,7 @@ impl Finding {
             Finding::OtherBook { .. } => "other_book",
             Finding::NoCheckpoint { .. } => "no_checkpoint",
             Finding::NoHandover { .. } => "no_handover",
+            Finding::NotHandedOver { .. } => "not_handed_over",
             Finding::CheckpointMissing { .. } => "checkpoint_missing",
             Finding::NoProgress { .. } => "no_progress",
             Finding::BadSignature { .. } => "bad_signature",
@@ -354,6 +363,10 @@ struct Walk {
     is_other: bool,
     /// The line before is none, and was named: what follows it cannot lead on from it.
     is_behind_fault: bool,
+    /// The signed hand-overs of the ledger.
+    handovers: Vec<Handover>,
+    /// The keys that these lead to from the key of the first checkpoint.
+    signers: Vec<PublicKey>,
     /// Whether every checkpoint that was kept elsewhere must stand in the ledger as well: there are keys by
     /// which it is signed.
     wants_checkpoints: bool,
@@ -387,6 +400,8 @@ impl Default for Walk {
             number: 0,
             is_other: false,
             is_behind_fault: false,
+            handovers: Vec::new(),
+            signers: Vec::new(),
             wants_checkpoints: false,
             head: None,
             starts: BTreeSet::new(),
@@ -417,7 +432,9 @@ impl Walk {
                 None => self.find(Finding::NoHandover { number }),
             }
         }
-        Ok(Trust { keys: trusted_keys(&trust.keys, &handovers), ..trust.clone() })
+        let keys = trusted_keys(&trust.keys, &handovers);
+        self.handovers = handovers;
+        Ok(Trust { keys, ..trust.clone() })
     }
 
     fn read_checkpoints(&mut self, folder: &Path, trust: &Trust) -> Result<(), BookError> {
@@ -445,6 +462,7 @@ impl Walk {
                 }
                 Some(checkpoint) => {
                     before = checkpoint.size;
+                    self.check_signer(by, &checkpoint, trust);
                     self.claim(by, checkpoint, trust);
                 }
             }
@@ -453,6 +471,19 @@ impl Walk {
             self.claim(Source::Kept(number), checkpoint.clone(), trust);
         }
         Ok(())
+    }
+
+    /// Whether the ledger itself leads from the key of its first checkpoint to that of this one: others may
+    /// know the first key only.
+    fn check_signer(&mut self, by: Source, checkpoint: &Checkpoint, trust: &Trust) {
+        let first = self.signers.first().copied().unwrap_or(checkpoint.key);
+        if self.signers.is_empty() {
+            self.signers = trusted_keys(&[first], &self.handovers);
+        }
+        if trust.keys.contains(&checkpoint.key) && !self.signers.contains(&checkpoint.key) {
+            self.signers.push(checkpoint.key);
+            self.find(Finding::NotHandedOver { by, key: checkpoint.key });
+        }
     }
 
     /// Takes a checkpoint, after looking at its signature.

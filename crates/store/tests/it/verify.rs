@@ -370,6 +370,10 @@ fn a_rotated_key_is_trusted_by_whoever_trusted_the_one_before() {
     assert!(found.iter().any(unknown), "{found:?}");
     fs::remove_file(&file).unwrap();
     assert!(verify(vec![first]).iter().any(unknown));
+    // Whoever knows all keys misses what others need.
+    let found = verify(keys.clone());
+    let missing = |f: &Finding| matches!(f, Finding::NotHandedOver { .. });
+    assert!(found.len() == 2 && found.iter().all(missing), "{found:?}");
     // A hand-over that the old key did not sign gives no trust.
     let mut forged = handovers[0].clone();
     forged.at = Timestamp::from_millis(2);
