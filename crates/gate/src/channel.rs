@@ -50,11 +50,33 @@ pub enum Channel {
     FilteredText,
     /// Records of the ledger, as a person or a program asks for them.
     AuditReport,
+    /// A proof that a record stands in the ledger.
+    Proof,
+    /// Records in the formats of others, to a file or a collector.
+    Export,
+    /// An alert to a webhook.
+    Alert,
+    /// Questions that wait, as a person or a program asks for them.
+    ApprovalReport,
+    /// Sessions, as a person or a program asks for them.
+    SessionReport,
+    /// Limits, as a person or a program asks for them.
+    LimitReport,
+    /// Findings and dry hits that a person is to mark.
+    ReviewReport,
+    /// The exception that a person is offered for a refused call.
+    Exception,
+    /// What a host is told, and what its user is shown.
+    HookAnswer,
+    /// What the relay passes on between a client and a server, and what it answers by itself.
+    RelayMessage,
+    /// What a wrapped command prints.
+    CommandOutput,
 }
 
 impl Channel {
     /// All of them.
-    pub const ALL: [Channel; 21] = [
+    pub const ALL: [Channel; 32] = [
         Channel::Context,
         Channel::Prompt,
         Channel::Memory,
@@ -76,5 +98,16 @@ impl Channel {
         Channel::ScanReport,
         Channel::FilteredText,
         Channel::AuditReport,
+        Channel::Proof,
+        Channel::Export,
+        Channel::Alert,
+        Channel::ApprovalReport,
+        Channel::SessionReport,
+        Channel::LimitReport,
+        Channel::ReviewReport,
+        Channel::Exception,
+        Channel::HookAnswer,
+        Channel::RelayMessage,
+        Channel::CommandOutput,
     ];
 }

@@ -88,11 +88,27 @@ pub trait Handler: Send + Sync {
         false
     }
 
+    /// What it masks, for records: those of an event that its hook matches show it masked, also where the
+    /// chain did not come to the hook. `None`: it masks nothing.
+    fn masking(&self) -> Option<&dyn Masking> {
+        None
+    }
+
     /// What a refusal says when one of its claims cannot be reserved: what stands here (a code, a
     /// reason) replaces the words of the limit itself. `None`: the limit's own words.
     fn exceeded(&self) -> Option<&Refusal> {
         None
     }
+}
+
+/// Masks in records what its hook masks in events ([`Handler::masking`]).
+pub trait Masking: Send + Sync {
+    /// The value as its hook would let it through in this event; `None`: as it is. Nothing is counted,
+    /// labelled or kept for it.
+    ///
+    /// # Errors
+    /// A [`HandlerError`] when it cannot tell: the record shows nothing of the value then.
+    fn masked(&self, view: &View<'_>, value: &Json) -> Result<Option<Json>, HandlerError>;
 }
 
 /// A handler failed.
@@ -486,6 +502,11 @@ impl Hook {
     /// Its priority.
     pub fn priority(&self) -> i32 {
         self.priority
+    }
+
+    /// Whether it gives data of the vault back.
+    pub fn reveals(&self) -> bool {
+        self.handler.reveals()
     }
 
     /// Whether it is enabled.

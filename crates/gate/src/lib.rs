@@ -65,6 +65,7 @@ pub mod state;
 pub mod text;
 pub mod trace;
 pub mod vault;
+mod veil;
 pub mod vote;
 
 mod chain;
@@ -84,8 +85,8 @@ pub use gate::{
 };
 pub use glob::{Glob, GlobError};
 pub use hook::{
-    DryRun, Found, Handler, HandlerError, Hook, OnFailure, Opinion, OpinionFuture, Roles, Rollout,
-    RolloutBy, Sees, View, asynchronous, inline,
+    DryRun, Found, Handler, HandlerError, Hook, Masking, OnFailure, Opinion, OpinionFuture, Roles,
+    Rollout, RolloutBy, Sees, View, asynchronous, inline,
 };
 pub use json::{Json, Number, Object};
 pub use kind::{EventKind, KindSet, Phase};

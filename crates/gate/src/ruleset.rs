@@ -6,7 +6,7 @@
 use crate::event::{Event, Name};
 use crate::hook::{Hook, Roles, Sees};
 use crate::index::{Candidates, KindIndex};
-use crate::kind::EventKind;
+use crate::kind::{EventKind, KindSet};
 use crate::limits::{HOOKS_MAX, NAME_BYTES_MAX};
 use crate::matcher::MatcherError;
 use crate::metrics::{HookCounts, HookMetrics};
@@ -244,6 +244,8 @@ pub struct Ruleset {
     kinds: [KindIndex; EventKind::ALL.len()],
     /// For each kind the place of its first judging hook.
     first_judge: [Option<u32>; EventKind::ALL.len()],
+    /// The kinds at which a hook masks something.
+    masking: KindSet,
     digest: Name,
     needs_repeats: bool,
 }
@@ -322,6 +324,11 @@ impl Ruleset {
     pub(crate) fn has_judge_before(&self, kind: EventKind, place: u32) -> bool {
         let first = self.first_judge.get(kind.index()).copied().flatten();
         first.is_some_and(|first| first < place)
+    }
+
+    /// Whether a hook of this kind masks something.
+    pub(crate) fn has_masking(&self, kind: EventKind) -> bool {
+        self.masking.contains(kind)
     }
 
     pub(crate) fn needs_repeats(&self) -> bool {
@@ -441,6 +448,7 @@ fn compile(settings: Settings, mut hooks: Vec<Placed>, known: Option<Name>) -> R
     let mut kinds: [KindIndex; EventKind::ALL.len()] = Default::default();
     let mut first_judge = [None; EventKind::ALL.len()];
     let mut needs_repeats = false;
+    let mut masking = KindSet::NONE;
     for (place, placed) in (0u32..).zip(&hooks) {
         let hook = &placed.hook;
         if !hook.enabled {
@@ -451,6 +459,9 @@ fn compile(settings: Settings, mut hooks: Vec<Placed>, known: Option<Name>) -> R
             if let Some(index) = kinds.get_mut(kind.index()) {
                 index.add(place, kind, &hook.matcher);
             }
+            if hook.handler.masking().is_some() {
+                masking = masking.with(kind);
+            }
             if hook.roles.include(Roles::JUDGE)
                 && let Some(first) = first_judge.get_mut(kind.index())
             {
@@ -459,7 +470,7 @@ fn compile(settings: Settings, mut hooks: Vec<Placed>, known: Option<Name>) -> R
         }
     }
     let digest = known.unwrap_or_else(|| digest(&settings, &hooks));
-    Ruleset { settings, hooks, kinds, first_judge, digest, needs_repeats }
+    Ruleset { settings, hooks, kinds, first_judge, masking, digest, needs_repeats }
 }
 
 fn digest(settings: &Settings, hooks: &[Placed]) -> Name {

@@ -74,6 +74,7 @@ static FACTS: Facts = Facts {
     redact_failure: Ability::Partly(
         "the session's lines mask shell commands; other tools' errors stay",
     ),
+    errors_stay: true,
     on_crash: Crash::OpenUnless("onFailure: \"block\""),
     on_timeout: Crash::OpenUnless("onFailure: \"block\""),
     timeout_ms: 600_000,

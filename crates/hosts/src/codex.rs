@@ -50,6 +50,7 @@ static FACTS: Facts = Facts {
         "the result becomes an error text; the session files keep the original",
     ),
     redact_failure: Ability::Partly("as for results"),
+    errors_stay: false,
     on_crash: Crash::Open,
     on_timeout: Crash::Open,
     timeout_ms: 600_000,

@@ -45,6 +45,7 @@ static FACTS: Facts = Facts {
     rewrite: Ability::Yes,
     redact: Ability::Yes,
     redact_failure: Ability::No("`install --wrap` masks shell commands; other tools' errors stay"),
+    errors_stay: true,
     on_crash: Crash::Closed,
     on_timeout: Crash::Open,
     timeout_ms: 30_000,

@@ -53,6 +53,7 @@ static FACTS: Facts = Facts {
     rewrite: Ability::Yes,
     redact: Ability::Partly("results of MCP tools; `install --wrap` masks shell commands"),
     redact_failure: Ability::No("`install --wrap` masks shell commands; other tools' errors stay"),
+    errors_stay: true,
     on_crash: Crash::OpenUnless("failClosed: true"),
     on_timeout: Crash::OpenUnless("failClosed: true"),
     timeout_ms: 60_000,

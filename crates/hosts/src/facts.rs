@@ -128,6 +128,8 @@ pub struct Facts {
     pub redact: Ability,
     /// Whether the text of a call that failed can be replaced.
     pub redact_failure: Ability,
+    /// Whether the model reads the error of a tool, other than a shell, as the tool wrote it.
+    pub errors_stay: bool,
     /// When the hook process dies or answers nonsense.
     pub on_crash: Crash,
     /// When the hook process takes too long.

@@ -43,6 +43,7 @@ static FACTS: Facts = Facts {
     rewrite: Ability::Partly("the model is told that a hook changed the input"),
     redact: Ability::Partly("the result becomes an error text"),
     redact_failure: Ability::Partly("as for results"),
+    errors_stay: false,
     on_crash: Crash::Open,
     on_timeout: Crash::Open,
     timeout_ms: 60_000,

@@ -1,15 +1,16 @@
 //! Events rebuilt from the ledger's records, as far as a record holds them.
 //!
-//! A record of a decision holds who acted on what, and the arguments scrubbed of secrets. What was
-//! masked is named by its place, and what a record never holds is named too: whoever replays such an
+//! A record of a decision holds who acted on what, and the arguments without secrets and without what hooks
+//! mask. What was masked is named by its place, and what a record never holds is named too: whoever replays such an
 //! event must be able to say what was not looked at. Outcomes hold no result, so no after-event comes
 //! back from a ledger.
 
 use crate::backtest::{Baseline, part_text};
+use tollgate_detect::masks_in;
 use tollgate_gate::{Event, EventError, EventKind, Json, Object, Timestamp};
 
-/// How the texts start that stand where a secret stood: the gate's own and the detector's labels.
-const MASK_STARTS: [&str; 3] = ["[SECRET", "[PRIVATE_KEY", "[PASSWORD"];
+/// How the texts start that stand where a secret stood, or a value that could not be looked at.
+const MASK_STARTS: [&str; 4] = ["[SECRET", "[PRIVATE_KEY", "[PASSWORD", "[UNSHOWN"];
 /// Most masked places that are named.
 const PLACES_MAX: usize = 100;
 
@@ -139,7 +140,7 @@ pub fn masked_places(value: &Json) -> Vec<String> {
 }
 
 fn is_masked(text: &str) -> bool {
-    MASK_STARTS.iter().any(|start| text.contains(start))
+    MASK_STARTS.iter().any(|start| text.contains(start)) || !masks_in(text).is_empty()
 }
 
 fn walk(path: String, value: &Json, out: &mut Vec<String>) {

@@ -10,7 +10,7 @@
 //! then, but it is neither guessed nor shown.
 
 use crate::disk::{Leave, OpenHow};
-use crate::folder::{check, make, open_file, put_whole, wait_for};
+use crate::folder::{FileHeld, check, make, open_file, put_whole, wait_for};
 use crate::hash::HashValue;
 use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
 use crate::secret::open_or_make_secret;
@@ -177,6 +177,41 @@ impl FileVault {
             .map_err(|error| at(file, &error))
     }
 
+    /// Whether the folder is there.
+    fn is_there(&self) -> Result<bool, VaultError> {
+        match fs::symlink_metadata(&self.folder) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(at(&self.folder, &error)),
+        }
+    }
+
+    /// Waits for this process' turn, which ends when what is given back is dropped.
+    fn lock(&self) -> Result<FileHeld, VaultError> {
+        check(&self.folder).map_err(unusable)?;
+        let lock = open_file(&self.folder.join("lock"), OpenHow::OrNew).map_err(unusable)?;
+        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        wait_for(&Arc::new(lock), until).map_err(unusable)
+    }
+
+    /// Forgets all data of an owner for good; whether there were any. Its placeholders open nothing any more.
+    ///
+    /// # Errors
+    /// [`VaultError`] when the file cannot be removed, or its name, which needs the key, not be told.
+    pub fn forget(&self, owner: VaultOwner<'_>) -> Result<bool, VaultError> {
+        if !self.is_there()? || !self.holds_files() {
+            return Ok(false);
+        }
+        let file = self.file(owner)?;
+        let _held = self.lock()?;
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(&file);
+        match fs::remove_file(&file) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(at(&file, &error)),
+        }
+    }
+
     /// Removes the files of sessions that have long ended.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
@@ -201,17 +236,10 @@ impl Vault for FileVault {
         if let Some(found) = known(&self.read(&file, owner)?, value)? {
             return Ok(found);
         }
-        match fs::symlink_metadata(&self.folder) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make(&self.folder).map_err(unusable)?;
-            }
-            Err(error) => return Err(at(&self.folder, &error)),
+        if !self.is_there()? {
+            make(&self.folder).map_err(unusable)?;
         }
-        check(&self.folder).map_err(unusable)?;
-        let lock = open_file(&self.folder.join("lock"), OpenHow::OrNew).map_err(unusable)?;
-        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
-        let _held = wait_for(&Arc::new(lock), until).map_err(unusable)?;
+        let _held = self.lock()?;
         // Another process may have kept it meanwhile.
         let kept = self.read(&file, owner)?;
         if let Some(found) = known(&kept, value)? {
@@ -231,11 +259,10 @@ impl Vault for FileVault {
 
     fn kept(&self, owner: VaultOwner<'_>) -> Result<Arc<Vec<Kept>>, VaultError> {
         // Most installations have no vault: no key is made to find that out.
-        match fs::symlink_metadata(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
-            Err(error) => return Err(at(&self.folder, &error)),
-            Ok(_) => check(&self.folder).map_err(unusable)?,
+        if !self.is_there()? {
+            return Ok(Arc::default());
         }
+        check(&self.folder).map_err(unusable)?;
         self.read(&self.file(owner)?, owner)
     }
 }

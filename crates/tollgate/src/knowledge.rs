@@ -6,8 +6,8 @@ use crate::reviewed::StateReviews;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tollgate_effects::{Entry, FileSystem, Row};
 use tollgate_gate::{Json, Session, Timestamp, ToolCall, Vault};
 use tollgate_policy::detection::{MaskKeys, NameModels, Reviews, Sources};
@@ -35,8 +35,25 @@ pub(crate) fn options<'o>(
 pub(crate) fn sources(state: Option<&Path>) -> Sources {
     let keys = state.map(|state| Arc::new(StateKey::in_folder(state)) as Arc<dyn MaskKeys>);
     let reviews = state.map(|state| Arc::new(StateReviews::in_folder(state)) as Arc<dyn Reviews>);
-    let vault = state.map(|state| Arc::new(FileVault::in_folder(state)) as Arc<dyn Vault>);
+    let vault = state.map(vault_in);
     Sources { keys, reviews, names: names(), vault }
+}
+
+/// The vaults of this process, one a state folder: hooks keep data in it and the gate looks for them, at every
+/// load again, and what it has read serves all of them.
+static VAULTS: Mutex<Vec<(PathBuf, Weak<FileVault>)>> = Mutex::new(Vec::new());
+
+/// The vault of a state folder.
+pub(crate) fn vault_in(state: &Path) -> Arc<dyn Vault> {
+    let mut vaults = VAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    vaults.retain(|(_, vault)| vault.strong_count() > 0);
+    let known = vaults.iter().find(|(folder, _)| folder == state);
+    if let Some(vault) = known.and_then(|(_, vault)| vault.upgrade()) {
+        return vault;
+    }
+    let vault = Arc::new(FileVault::in_folder(state));
+    vaults.push((state.to_owned(), Arc::downgrade(&vault)));
+    vault
 }
 
 #[cfg(feature = "ner")]

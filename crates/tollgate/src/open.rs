@@ -20,7 +20,7 @@ use tollgate_policy::{
     HookInfo, Layer, LayerKind, LayerState, LayerStatus, Loaded, Pinning, PolicySettings,
     TrustStore, load, load_text,
 };
-use tollgate_store::{FileVault, HostProcess, SystemClock};
+use tollgate_store::{HostProcess, SystemClock};
 
 /// A gate under a policy, with its ledger.
 pub struct Tollgate {
@@ -306,10 +306,10 @@ fn state_of(source: &Source) -> Option<PathBuf> {
     }
 }
 
-/// The vault of the folder that the policy's hooks have theirs from.
+/// The vault of the folder that the policy's hooks have theirs from: the same, so that it is read once.
 fn with_vault(builder: GateBuilder, source: &Source) -> GateBuilder {
     match state_of(source) {
-        Some(state) => builder.vault(Arc::new(FileVault::in_folder(&state))),
+        Some(state) => builder.vault(knowledge::vault_in(&state)),
         None => builder,
     }
 }

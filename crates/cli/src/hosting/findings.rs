@@ -90,6 +90,7 @@ pub(super) fn common(desk: &Desk, cases: &[Case]) -> Vec<Finding> {
         Ok(loaded) => {
             found.extend(of_policy(desk, &loaded));
             found.extend(of_ledger(desk, &loaded));
+            found.extend(of_vault(&loaded, cases));
         }
         Err(PlacesLoadError::Policy(failure)) => found.push(Finding::wrong(
             None,
@@ -343,6 +344,27 @@ fn of_hooks(case: &Case) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// Hosts that show the model what a tool says that was given data of the vault and failed.
+fn of_vault(loaded: &Loaded, cases: &[Case]) -> Vec<Finding> {
+    let acts = |hook: &tollgate::gate::Hook| hook.is_enabled() && hook.reveals();
+    if !loaded.ruleset.hooks().any(acts) {
+        return Vec::new();
+    }
+    let stays = |case: &&Case| case.is_installed() && case.known.facts.errors_stay;
+    let note = |case: &Case| {
+        let facts = case.known.facts;
+        let what = format!(
+            "the policy gives data of the vault back to tools, and where one of them fails, {} shows the model \
+             what it says, which may be the datum",
+            facts.title
+        );
+        let remedy = "put the server behind `tollgate mcp`, which masks errors too, or reveal to tools only \
+                      whose errors do not quote what they are given";
+        Finding::note(Some(facts.name), "vault-errors", what, remedy)
+    };
+    cases.iter().filter(stays).map(note).collect()
 }
 
 /// What rewriting commands means for a host that needs it, on or off.

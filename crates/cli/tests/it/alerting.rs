@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// Answers every request with 200 and gives its text.
-fn webhook() -> (u16, Receiver<String>) {
+pub(crate) fn webhook() -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (sender, received) = channel();

@@ -31,7 +31,7 @@ fn hook(rig: &Rig, session: &str, event: &str, tool: &str, more: Value) -> Ran {
         message[key] = value.clone();
     }
     // A refusal has an exit code of its own.
-    rig.run_in("project", &["hook", "claude-code"], &message.to_string(), &[])
+    rig.run_by_a_host(&["hook", "claude-code"], &message.to_string())
 }
 
 /// What the model reads of a customer, and the placeholder in it.
@@ -171,4 +171,47 @@ fn a_policy_that_would_reveal_to_anybody_does_not_load() {
         let told = ran.out.clone() + &ran.err;
         assert!(told.contains(says), "{hook}: {told}");
     }
+}
+
+#[test]
+fn with_hosts_only_a_tool_whose_destination_the_policy_names_gets_a_datum() {
+    let rig = Rig::new();
+    let hosts = policy().replace("{ reveal: vault }", "{ reveal: vault, hosts: [mail.acme.com] }");
+    let named = "tools: { arguments: { send_mail: { contacts: smtp } } }\n";
+    let there = json!("mail.acme.com");
+    for (tools, key, host, gets) in [
+        (named, "smtp", &there, true),
+        (named, "smtp", &json!("evil.io"), false),
+        (named, "smtp", &json!(["mail.acme.com", "evil.io"]), false),
+        (named, "relay", &there, false),
+        ("", "smtp", &there, false),
+        ("", "url", &json!("https://mail.acme.com"), false),
+    ] {
+        rig.write("user.yaml", &format!("{hosts}{tools}"));
+        let mask = placeholder(&rig, "s1");
+        let out = before(&rig, "s1", "mcp__crm__send_mail", json!({"to": mask, key: host}));
+        assert_eq!(out.contains(MAIL), gets, "{tools}{key}: {host}: {out}");
+    }
+}
+
+#[test]
+fn what_is_erased_from_the_ledger_is_gone_from_the_vault_too() {
+    let rig = rig();
+    let files = |rig: &Rig| {
+        let entries = fs::read_dir(rig.path("state/vault")).unwrap().flatten();
+        entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "vault")).count()
+    };
+    let mask = placeholder(&rig, "s1");
+    placeholder(&rig, "s2");
+    assert_eq!(files(&rig), 2);
+    let ran = rig.run(&["audit", "erase", "--session", "s1", "--yes"]).expect(0);
+    assert!(ran.out.contains("vault kept of 1 of its sessions is gone"), "{}", ran.out);
+    assert_eq!(files(&rig), 1);
+    assert_eq!(rig.records("erased")[0]["detail"]["vaults"], 1);
+    let sent = before(&rig, "s1", "mcp__crm__send_mail", json!({"to": mask}));
+    assert!(!sent.contains(MAIL), "{sent}");
+    let again = placeholder(&rig, "s1");
+    assert_ne!(again, mask, "nothing is known of the old one");
+    rig.run(&["audit", "erase", "--user", &tollgate::places::user_name(), "--yes"]).expect(0);
+    assert_eq!(files(&rig), 0);
 }

@@ -246,7 +246,7 @@ impl Gate {
         let reveals = std::mem::take(&mut decided.reveals);
         let holds = if dry { Finding::allow() } else { finding };
         let mut decision = self.decision(ruleset, &event, decided, holds, would);
-        let record = self.decision_record(&event, session, &decision, &labels);
+        let record = self.decision_record(ruleset, &event, session, &decision, &labels);
         let mut ticket = self.ticket(&event, &decision, key, record.arguments.clone());
         if self.ledger.append(record, ruleset.settings().durability).await.is_err()
             && self.is_closed_without_ledger(ruleset)
@@ -422,7 +422,7 @@ impl Gate {
         let decided = Decided::of(&event, self.clock.now());
         // A session that was ended stays ended in every mode: that was no dry run.
         let decision = self.decision(ruleset, &event, decided, finding, None);
-        let record = self.decision_record(&event, session, &decision, &[]);
+        let record = self.decision_record(ruleset, &event, session, &decision, &[]);
         let ticket = self.ticket(&event, &decision, None, record.arguments.clone());
         // The call is refused either way; that it could not be recorded changes nothing.
         let _ = self.ledger.append(record, ruleset.settings().durability).await;

@@ -48,7 +48,7 @@ impl Gate {
     }
 
     /// Whether the hook counts for this event at all.
-    fn acts(&self, hook: &Hook, event: &Event) -> bool {
+    pub(super) fn acts(&self, hook: &Hook, event: &Event) -> bool {
         let rolled_out = hook.rollout.is_none_or(|rollout| rollout.applies(&hook.name, event));
         hook.enabled && rolled_out && !hook.dry_run.is_dry(self.clock.now())
     }

@@ -10,6 +10,7 @@ mod ask;
 mod bounds;
 mod decide;
 mod hides;
+mod masks;
 mod records;
 mod settle;
 mod switch;
@@ -32,7 +33,8 @@ use crate::record::{Record, RecordKind};
 use crate::ruleset::{Durability, HookError, Mode, Registry, Ruleset, Settings};
 use crate::scrub::{BasicScrub, Scrub};
 use crate::state::{MemoryState, State};
-use crate::vault::Vault;
+use crate::vault::{Kept, Vault};
+use crate::veil::Veil;
 use arc_swap::ArcSwap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +50,8 @@ pub struct Gate {
     clock: Arc<dyn Clock>,
     approver: Option<Arc<dyn Approver>>,
     vault: Option<Arc<dyn Vault>>,
+    /// The data that were looked for last, ready to be looked for.
+    veil: Mutex<Option<(Arc<Vec<Kept>>, Arc<Veil>)>>,
     abandoned: Arc<Abandoned>,
     /// Whether the record of the first ruleset has been written.
     opened: AtomicBool,
@@ -334,6 +338,7 @@ impl GateBuilder {
             clock: self.clock,
             approver: self.approver,
             vault: self.vault,
+            veil: Mutex::default(),
             abandoned: Arc::default(),
             opened: AtomicBool::new(self.is_known),
             lease_ms: self.lease_ms,

@@ -7,6 +7,7 @@ use crate::event::{Event, EventId, Name};
 use crate::json::{Json, Object};
 use crate::payload::Payload;
 use crate::record::{Record, RecordKind, ShownArguments};
+use crate::ruleset::Ruleset;
 use crate::scrub::scrub_json;
 use crate::session::Session;
 use crate::state::SessionView;
@@ -21,6 +22,7 @@ const SECRET_BYTES_MIN: usize = 12;
 impl Gate {
     pub(super) fn decision_record(
         &self,
+        ruleset: &Ruleset,
         event: &Event,
         session: &SessionView,
         decision: &Decision,
@@ -29,7 +31,8 @@ impl Gate {
         let mut record =
             Record::new(self.scrubbed_id(&event.id), decision.at, RecordKind::Decision);
         self.describe_call(&mut record, event, &decision.payload);
-        record.arguments = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
+        let shown = self.shown_arguments(event.payload.part().as_ref(), &decision.payload);
+        record.arguments = self.masks(ruleset, event, session).arguments(shown, decision);
         self.describe_decision(&mut record, decision, session);
         record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         record.detail = bounds::not_enforced(event, decision);

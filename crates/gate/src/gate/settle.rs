@@ -271,7 +271,7 @@ impl Gate {
             dry,
         };
         let mut decision = self.after_decision_of(&ruleset, &ended, decided, finding, dry);
-        let record = self.outcome_record(&ended, &session, &decision, &labels);
+        let record = self.outcome_record(&ruleset, &ended, &session, &decision, &labels);
         let recorded = self.ledger.append(record, OUTCOME_DURABILITY).await;
         if recorded.is_ok() {
             ended.is_recorded();
@@ -304,7 +304,7 @@ impl Gate {
             let (id, payload) = (ended.event.id.clone(), ended.event.payload.clone());
             let decision = untouched(ruleset, id, payload, self.clock.now());
             let session = crate::state::SessionView::default();
-            let record = self.outcome_record(ended, &session, &decision, &[]);
+            let record = self.outcome_record(ruleset, ended, &session, &decision, &[]);
             // Off means that nothing closes, so a ledger that fails does not either.
             if self.ledger.append(record, OUTCOME_DURABILITY).await.is_ok() {
                 ended.is_recorded();
@@ -427,6 +427,7 @@ impl Gate {
 
     fn outcome_record(
         &self,
+        ruleset: &Ruleset,
         ended: &Ended,
         session: &crate::state::SessionView,
         decision: &Decision,
@@ -436,7 +437,11 @@ impl Gate {
         let kind = if ended.is_aside { RecordKind::Decision } else { RecordKind::Outcome };
         let mut record = Record::new(EventId::made(at), at, kind);
         self.describe_call(&mut record, &ended.event, &ended.event.payload);
-        record.arguments = ended.shown.clone();
+        record.arguments = match &ended.decision {
+            // As its decision's record shows them.
+            Some(_) => ended.shown.clone(),
+            None => self.masked_as_asked(ruleset, &ended.event, session, ended.shown.clone()),
+        };
         self.describe_decision(&mut record, decision, session);
         record.labels = labels.iter().map(|label| self.scrubbed(label)).collect();
         if ended.is_aside {
@@ -450,7 +455,12 @@ impl Gate {
         record.handler_us = ended.handler_us.filter(|_| executed);
         if let Some(failure) = failure_of(&ended.event.payload) {
             record.code = record.code.or_else(|| Some(failure.code.clone()));
-            record.error = Some(self.scrubbed(&failure.message));
+            let error = self.scrubbed(&failure.message);
+            // The reason of a refusal is the policy's own.
+            record.error = Some(match executed {
+                true => self.masks(ruleset, &ended.event, session).text(error),
+                false => error,
+            });
         }
         record.detail = super::bounds::not_enforced(&ended.event, decision);
         record

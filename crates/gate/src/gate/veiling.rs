@@ -8,8 +8,9 @@ use super::Gate;
 use crate::event::Event;
 use crate::json::Json;
 use crate::payload::{Payload, ToolCall};
-use crate::vault::{VaultOwner, Veil};
-use std::sync::Arc;
+use crate::vault::{Kept, VaultOwner};
+use crate::veil::Veil;
+use std::sync::{Arc, PoisonError};
 
 /// What stands in place of a result that cannot be looked at.
 const UNREAD: &str = "withheld: the vault cannot be read";
@@ -21,7 +22,7 @@ impl Gate {
         match vault.kept(VaultOwner::of(&event.session)) {
             Ok(kept) if kept.is_empty() => event,
             Ok(kept) => {
-                let veil = Veil::of(&kept);
+                let veil = self.veil_of(kept);
                 event.payload = with_call_veiled(event.payload, &veil);
                 let part = event.payload.part().and_then(|part| veil.json(&part));
                 if let Some(Ok(payload)) = part.map(|part| event.payload.with_part(part)) {
@@ -36,6 +37,17 @@ impl Gate {
                 event
             }
         }
+    }
+
+    /// The veil of these data, made once for as long as the same session has the same.
+    fn veil_of(&self, kept: Arc<Vec<Kept>>) -> Arc<Veil> {
+        let mut last = self.veil.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, veil)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, &kept)) {
+            return Arc::clone(veil);
+        }
+        let veil = Arc::new(Veil::of(&kept));
+        *last = Some((kept, Arc::clone(&veil)));
+        veil
     }
 }
 

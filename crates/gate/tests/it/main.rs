@@ -18,6 +18,7 @@ mod faults;
 mod ledger_contract;
 mod ledgers;
 mod limits;
+mod masked_records;
 mod order;
 mod properties;
 mod reading;

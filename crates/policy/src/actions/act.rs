@@ -4,7 +4,7 @@
 //! name and its whole value in canonical form, so that two hooks with the same value are one.
 
 use std::sync::Arc;
-use tollgate_gate::{Handler, HandlerError, Json, Opinion, Refusal, Soon, View, VoteKind};
+use tollgate_gate::{Handler, HandlerError, Json, Masking, Opinion, Refusal, Soon, View, VoteKind};
 
 /// What an action does.
 pub(crate) trait Act: Send + Sync + 'static {
@@ -34,6 +34,11 @@ pub(crate) trait Act: Send + Sync + 'static {
     /// Whether it gives data of the vault back.
     fn reveals(&self) -> bool {
         false
+    }
+
+    /// What it masks, for records.
+    fn masking(&self) -> Option<&dyn Masking> {
+        None
     }
 
     /// Its own words for a claim that cannot be reserved.
@@ -90,6 +95,10 @@ impl<A: Act> Handler for Described<A> {
 
     fn hides(&self) -> bool {
         self.act.hides()
+    }
+
+    fn masking(&self) -> Option<&dyn Masking> {
+        self.act.masking()
     }
 
     fn exceeded(&self) -> Option<&Refusal> {

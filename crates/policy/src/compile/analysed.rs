@@ -245,6 +245,10 @@ impl EffectSource for AnalysedEffects {
         Arc::new(Analysed { effects, declared, is_unclear, root, home, knows_place })
     }
 
+    fn tells_destination(&self, call: &ToolCall) -> bool {
+        self.declared.tells_destination(call)
+    }
+
     fn reads_shell(&self) -> bool {
         true
     }

@@ -157,6 +157,10 @@ pub trait EffectSource: Send + Sync {
     /// What this call would do.
     fn effects(&self, call: &ToolCall, session: &Session) -> Arc<dyn CallEffects>;
 
+    /// Whether all places that this call goes to are told by it: it is a fetch of the host's own, or the policy
+    /// names the arguments of its tool that hold them. Of other tools nobody knows which argument is a host.
+    fn tells_destination(&self, call: &ToolCall) -> bool;
+
     /// Whether it looks into shell commands. One that does not calls them unknown, and the compiler
     /// warns where a hook would miss them.
     fn reads_shell(&self) -> bool;
@@ -400,6 +404,14 @@ impl EffectSource for DeclaredEffects {
             });
         }
         Arc::new(out)
+    }
+
+    fn tells_destination(&self, call: &ToolCall) -> bool {
+        let kind = call.call.as_deref().and_then(|call| call.get("kind")).and_then(Json::as_str);
+        let declared = self.facts.arguments.get(self.facts.canonical(&call.tool));
+        let names_hosts =
+            |list: &Vec<(Verb, String)>| list.iter().any(|(v, _)| *v == Verb::Contacts);
+        kind == Some("fetch") || declared.is_some_and(names_hosts)
     }
 
     fn reads_shell(&self) -> bool {

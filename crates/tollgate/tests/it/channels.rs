@@ -22,6 +22,11 @@ hooks:
     on: pre_tool
     match: { tool: asks }
     ask: true
+  - name: barrier
+    on: pre_tool
+    priority: -10
+    match: { tool: refused }
+    deny: no
 ";
 
 const REDACTS_NOTHING: &str = "version: 1
@@ -139,6 +144,9 @@ const CONTEXT: &str = r#"{"context":<corpus>}"#;
 const CALL: &str = r#"{"tool":"t","arguments":<corpus>}"#;
 const ASKS: &str = r#"{"tool":"asks","arguments":<corpus>}"#;
 const ENDED: &str = r#"{"tool":"t","arguments":{},"result":{"ok":true,"content":<corpus>}}"#;
+const REFUSED: &str = r#"{"tool":"refused","arguments":<corpus>}"#;
+const ENDED_AS_CALLED: &str =
+    r#"{"tool":"t","arguments":<corpus>,"result":{"ok":true,"content":"done"}}"#;
 const MODEL: &str = r#"{"model":"m","messages":[{"role":"user","content":<corpus>}]}"#;
 const REPLY: &str = r#"{"model":"m","messages":[],"reply":<corpus>}"#;
 const ANSWER: &str = r#"{"answer":<corpus>}"#;
@@ -163,7 +171,16 @@ fn left(rig: &Rig, channel: Channel) -> Option<String> {
         Channel::Decision => serde_json::to_string(&rig.decide("post_tool", ENDED)).unwrap(),
         Channel::Trace => serde_json::to_string(&*rig.decide("post_tool", ENDED).votes).unwrap(),
         Channel::Record => {
-            rig.decide("post_tool", ENDED);
+            for (kind, payload) in [
+                ("agent_start", CONTEXT),
+                ("pre_model", MODEL),
+                ("pre_tool", CALL),
+                ("pre_tool", REFUSED),
+                ("post_tool", ENDED_AS_CALLED),
+                ("agent_end", ANSWER),
+            ] {
+                rig.decide(kind, payload);
+            }
             rig.records()
         }
         Channel::Approval => {
@@ -188,7 +205,18 @@ fn left(rig: &Rig, channel: Channel) -> Option<String> {
         | Channel::BacktestReport
         | Channel::ScanReport
         | Channel::FilteredText
-        | Channel::AuditReport => return None,
+        | Channel::AuditReport
+        | Channel::Proof
+        | Channel::Export
+        | Channel::Alert
+        | Channel::ApprovalReport
+        | Channel::SessionReport
+        | Channel::LimitReport
+        | Channel::ReviewReport
+        | Channel::Exception
+        | Channel::HookAnswer
+        | Channel::RelayMessage
+        | Channel::CommandOutput => return None,
     })
 }
 

@@ -4,18 +4,18 @@
 
 use super::{Place, at, text};
 use crate::args::{EraseArguments, PruneArguments};
-use crate::desk::{LINE_CHARS_MAX, agreed, run};
+use crate::desk::{LINE_CHARS_MAX, agreed, misplaced, run};
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 use crate::past::unreadable;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tollgate::gate::text::shown;
-use tollgate::gate::{Durability, EventId, Json, Ledger, Object, Record, RecordKind};
+use tollgate::gate::{Durability, EventId, Json, Ledger, Object, Record, RecordKind, VaultOwner};
 use tollgate::ledger::{LEDGER_KEY, ledger_options};
 use tollgate::places::user_name;
 use tollgate::store::prune::prune as prune_book;
-use tollgate::store::{Committer, FileLedger, Filter, erase as erase_book};
+use tollgate::store::{Committer, FileLedger, FileVault, Filter, erase as erase_book};
 
 pub(super) fn prune(place: &Place, arguments: &PruneArguments) -> Result<Exit, Failure> {
     let ours = own(place)?;
@@ -49,9 +49,13 @@ pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, F
     let ours = own(place)?;
     let whose = Whose::of(place, arguments)?;
     let (name, mut many) = (shown(&whose.shown, LINE_CHARS_MAX), 0_u64);
+    let mut owners = Owners::new();
     for entry in place.book()?.entries() {
         let entry = entry.map_err(|error| unreadable(&error))?;
-        many += u64::from(whose.is_meant(&entry.line.json));
+        if whose.is_meant(&entry.line.json) {
+            many += 1;
+            owners.extend(owners_of(&entry.line.json));
+        }
     }
     if many == 0 {
         say(&format!("there is no record of `{name}`\n"))?;
@@ -61,12 +65,18 @@ pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, F
     if !arguments.yes && !agreed(&question)? {
         return Ok(Exit::No);
     }
+    // First, for afterwards nothing says whose sessions they were. One call's data cannot be told from others.
+    let vaults = if whose.ids.is_none() { forget(place, &owners)? } else { 0 };
     let is_meant = |record: &Json| whose.is_meant(record);
     let erased = erase_book(&place.folder, &ours, &is_meant, place.desk.now());
     let Some(erasure) = erased.map_err(Failure::internal)? else { return Ok(Exit::Done) };
     let mut detail = Object::new();
     detail.insert("erasure", erasure.number);
     detail.insert("records", erasure.lines());
+    if vaults > 0 {
+        detail.insert("vaults", vaults);
+        say(&format!("what the vault kept of {vaults} of its sessions is gone\n"))?;
+    }
     record(place, RecordKind::Erased, detail)?;
     say(&format!(
         "{} records of `{name}` were erased (erasure {}); `tollgate audit verify` still holds\n",
@@ -74,6 +84,29 @@ pub(super) fn erase(place: &Place, arguments: &EraseArguments) -> Result<Exit, F
         erasure.number
     ))?;
     Ok(Exit::Done)
+}
+
+/// Tenants and sessions at the root: whose data the vault keeps together.
+type Owners = BTreeSet<(String, String)>;
+
+/// Whose vault a record's session may have used: its own, and that of the sessions above it.
+fn owners_of(record: &Json) -> Owners {
+    let Some(session) = record.get("session") else { return Owners::new() };
+    let tenant = text(session, "tenant").unwrap_or_default();
+    let ids = [text(session, "id"), text(session, "root"), text(record, "root")];
+    ids.into_iter().flatten().map(|id| (tenant.to_owned(), id.to_owned())).collect()
+}
+
+/// Takes what the vault keeps of these away; of how many there was something.
+fn forget(place: &Place, owners: &Owners) -> Result<u64, Failure> {
+    let state = place.desk.places.state().map_err(|error| misplaced(&error))?;
+    let vault = FileVault::in_folder(&state);
+    let mut forgotten = 0;
+    for (tenant, session) in owners {
+        let owner = VaultOwner { tenant, session };
+        forgotten += u64::from(vault.forget(owner).map_err(Failure::internal)?);
+    }
+    Ok(forgotten)
 }
 
 /// Whose records are erased.

@@ -132,6 +132,14 @@ struct Keyed {
     last: Mutex<Option<(Name, Arc<Redactor>)>>,
 }
 
+impl Keyed {
+    /// The key of a tenant.
+    fn key_of(&self, tenant: &str) -> Result<HashKey, MaskKeyError> {
+        let key = self.key.get_or_init(|| self.keys.key()).clone()?;
+        Ok(HashKey::for_tenant(&key, tenant))
+    }
+}
+
 /// A detector with its masks.
 pub(super) struct Detecting {
     redactor: Arc<Redactor>,
@@ -225,20 +233,17 @@ impl Detecting {
 
     /// The key of keyed masks for a tenant; none where no mask is keyed.
     fn key_of(&self, tenant: &str) -> Result<Option<HashKey>, MaskKeyError> {
-        let Some(keyed) = &self.keyed else { return Ok(None) };
-        let key = keyed.key.get_or_init(|| keyed.keys.key()).clone()?;
-        Ok(Some(HashKey::for_tenant(&key, tenant)))
+        self.keyed.as_ref().map(|keyed| keyed.key_of(tenant)).transpose()
     }
 
     /// The redactor of this tenant.
     pub(super) fn redactor_of(&self, tenant: &str) -> Result<Arc<Redactor>, MaskKeyError> {
         let Some(keyed) = &self.keyed else { return Ok(Arc::clone(&self.redactor)) };
-        let key = keyed.key.get_or_init(|| keyed.keys.key()).clone()?;
         let mut last = keyed.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, redactor)) = last.as_ref().filter(|(known, _)| &**known == tenant) {
             return Ok(Arc::clone(redactor));
         }
-        let of_tenant = HashKey::for_tenant(&key, tenant);
+        let of_tenant = keyed.key_of(tenant)?;
         let redactor = self.forms.redactor(self.redactor.detector(), Some(&of_tenant), None);
         let redactor = Arc::new(redactor);
         *last = Some((tenant.into(), Arc::clone(&redactor)));

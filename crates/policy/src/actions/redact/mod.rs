@@ -43,7 +43,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_detect::{Context, NumberMask};
 use tollgate_gate::scrub::SCRUBBED;
-use tollgate_gate::{Found, Handler, HandlerError, Json, Name, OnFailure, Opinion, Roles, View};
+use tollgate_gate::{
+    Found, Handler, HandlerError, Json, Masking, Name, OnFailure, Opinion, Roles, VaultOwner, View,
+};
 
 pub(super) static SPEC: ActionSpec = ActionSpec {
     name: "redact",
@@ -287,6 +289,28 @@ impl Act for Redact {
             rewrite: masked.map(Arc::new),
             findings: seen.found,
             ..Opinion::default()
+        })
+    }
+
+    fn masking(&self) -> Option<&dyn Masking> {
+        Some(self)
+    }
+}
+
+impl Masking for Redact {
+    fn masked(&self, view: &View<'_>, value: &Json) -> Result<Option<Json>, HandlerError> {
+        if self.exempt.as_ref().is_some_and(|exempt| exempt.holds(view)) {
+            return Ok(None);
+        }
+        ner::begin();
+        let tenant = VaultOwner::of(&view.event.session).tenant;
+        // What no session was shown needs no placeholder: a mask of the vault is a label here.
+        let detector = self.detecting.as_ref().map(|detecting| detecting.redactor_of(tenant));
+        let detector = detector.transpose().map_err(HandlerError::new)?;
+        let rollout_by = self.detecting.as_ref().and_then(|detecting| detecting.subject(view));
+        map_texts(value, self.numbers, &mut |key, text| {
+            let context = Context { key, rollout_by, ..Context::default() };
+            self.redact(detector.as_deref(), text, &context, &mut Seen::default())
         })
     }
 }

@@ -135,7 +135,12 @@ impl Reveals {
         let to = effects.tally(Verb::Contacts, &self.anything).targets;
         match hosts {
             None => to == 0,
-            Some(hosts) => to > 0 && effects.tally(Verb::Contacts, hosts).whole == to,
+            // An argument that nobody has said to be a host may be one.
+            Some(hosts) => {
+                self.effects.source().tells_destination(call)
+                    && to > 0
+                    && effects.tally(Verb::Contacts, hosts).whole == to
+            }
         }
     }
 }
