@@ -149,7 +149,7 @@ fn approvals(rig: &Rig) -> String {
 fn reviewed(rig: &Rig) -> String {
     lived(rig);
     let json = rig.run(&["review", "--json"]).expect(0);
-    let id = json.lines()[0]["id"].as_str().unwrap().to_owned();
+    let id = json.lines()[0]["record"].as_str().unwrap().to_owned();
     let text = all_of(rig, &[&["review"]]);
     rig.run(&["review", "true", &id]).expect(0);
     json.out + &text + &all_of(rig, &[&["review", "stats"], &["review", "labels"]])
@@ -331,8 +331,8 @@ fn printed(rig: &Rig, channel: Channel) -> Option<String> {
         Channel::ReviewReport => reviewed(rig),
         Channel::Exception => {
             lived(rig);
-            let ran = rig.run(&["allow", "refused"]).expect(2);
-            assert!(ran.out.contains("unless"), "{}", ran.out);
+            let ran = rig.run(&["allow", "--id", "refused"]).expect(2);
+            assert!(ran.err.contains("cannot be pinned"), "{}", ran.err);
             ran.out + &ran.err
         }
         Channel::HookAnswer => answered(rig),
