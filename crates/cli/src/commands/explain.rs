@@ -12,7 +12,7 @@ use std::path::Path;
 use tollgate::GUARD;
 use tollgate::gate::scrub::scrub_json;
 use tollgate::gate::text::shown;
-use tollgate::gate::{Event, Json, VoteKind};
+use tollgate::gate::{Decision, Event, Json, VoteKind};
 use tollgate::policy::detection::DetectScrub;
 use tollgate::policy::{Explanation, explain};
 
@@ -59,7 +59,8 @@ fn guarded(globals: &Globals, event: &Event, explanation: &mut Explanation) -> R
     let decision = block_on(gate.gate().judge(event.clone()))?;
     if decision.hook.as_deref() == Some(GUARD) {
         explanation.verdict = VoteKind::Deny;
-        explanation.decision = decision;
+        let payload = explanation.decision.payload.clone();
+        explanation.decision = Decision { payload, ..decision };
         explanation.notes.push(format!(
             "`{GUARD}` holds under every policy and ends the chain; the hooks are shown without it"
         ));

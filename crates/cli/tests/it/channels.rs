@@ -281,7 +281,19 @@ fn printed(rig: &Rig, channel: Channel) -> Option<String> {
             let json = rig.run(&["explain", "--event", "event.json", "--format", "json"]).expect(0);
             let clamped =
                 rig.run_in("project", &["explain", "--event", "-"], &event("e2", "clamped"), &[]);
-            [text.out, text.err, json.out, json.err, clamped.expect(0).out].concat()
+            lived(rig);
+            let refused = rig.run_in(
+                "project",
+                &["explain", "--event", "-", "--format", "json"],
+                &event("e3", "refused"),
+                &[],
+            );
+            let of_ledger = all_of(
+                rig,
+                &[&["explain", "--id", "refused"], &["explain", "--last", "--format", "json"]],
+            );
+            let printed = [text.out, text.err, json.out, json.err, clamped.expect(0).out];
+            printed.concat() + &refused.expect(0).out + &of_ledger
         }
         Channel::TestReport => {
             let step = format!(

@@ -562,3 +562,41 @@ fn an_answer_that_nobody_reads_ends_at_the_deadline() {
     });
     assert!(took < Duration::from_secs(25), "{took:?}");
 }
+
+/// A hook process mostly starts from the snapshot of an earlier one, where actions are not compiled before they run.
+#[test]
+fn from_a_snapshot_records_are_masked_and_limits_speak_in_their_own_words() {
+    let rig = Rig::new();
+    rig.write(
+        "user.yaml",
+        r#"
+version: 1
+hooks:
+  - { name: barrier, on: pre_tool, priority: 0, match: { args.command: "*forbidden*" }, deny: "no" }
+  - name: few
+    on: pre_tool
+    match: { args.command: "echo *" }
+    limit: { max: 1, per: session, code: ENOUGH, reason: "one echo is enough" }
+  - name: masked
+    on: pre_tool
+    redact: { find: [email] }
+exceptions:
+  - { hook: few, match: { user: nobody }, reason: "an exception changes no words" }
+  - { hook: masked, match: { args.command: "*public*" }, reason: "known to all" }
+"#,
+    );
+    let run = |command: &str| hook(&rig, "claude-code", &before(&rig, "claude-code", command)).out;
+    for _ in 0..2 {
+        assert!(run("forbidden jane@corp.io").contains("deny"));
+    }
+    assert!(!run("echo 1").contains("deny"));
+    let again = run("echo 2");
+    assert!(again.contains("one echo is enough"), "{again}");
+    run("forbidden public@corp.io");
+    let records = rig.records("decision");
+    let asked = |at: usize| records[at]["asked"]["command"].as_str().unwrap();
+    assert_eq!(asked(0), asked(1), "{records:?}");
+    assert!(!asked(1).contains("jane") && asked(1).contains("corp.io"), "{}", asked(1));
+    assert!(asked(records.len() - 1).contains("public@corp.io"), "an exception holds here too");
+    assert!(records.iter().any(|record| record["code"] == "ENOUGH"), "{records:?}");
+}

@@ -218,6 +218,11 @@ static TABLE: [&ActionSpec; 17] = [
     &usage::SPEC,
 ];
 
+/// Whether an action masks what its hook sees, in records too.
+pub(crate) fn masks(name: &str) -> bool {
+    name == redact::SPEC.name
+}
+
 /// The action of this name.
 pub fn find(name: &str) -> Option<&'static ActionSpec> {
     table().iter().copied().find(|spec| spec.name == name)

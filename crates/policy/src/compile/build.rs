@@ -17,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tollgate_gate::path::Path;
 use tollgate_gate::{
-    DryRun, Handler, HandlerError, Hook, Json, KindSet, Matcher, Name, OnFailure, Opinion,
-    Patterns, Rollout, RolloutBy, Sees, Soon, Subject, Timestamp, View, VoteKind,
+    DryRun, Handler, HandlerError, Hook, Json, KindSet, Masking, Matcher, Name, OnFailure, Opinion,
+    Patterns, Refusal, Rollout, RolloutBy, Sees, Soon, Subject, Timestamp, View, VoteKind,
 };
 
 /// What hooks are built with.
@@ -212,12 +212,43 @@ impl LazyAction {
     }
 }
 
+impl LazyAction {
+    fn compiled(&self) -> Result<&dyn Handler, HandlerError> {
+        let compiled = self.compiled.get_or_init(|| self.compile());
+        compiled.as_deref().map_err(HandlerError::new)
+    }
+}
+
+impl Masking for LazyAction {
+    fn masked(&self, view: &View<'_>, value: &Json) -> Result<Option<Json>, HandlerError> {
+        self.compiled()?.masking().map_or(Ok(None), |masking| masking.masked(view, value))
+    }
+}
+
 impl Handler for LazyAction {
     fn handle<'a>(&'a self, view: View<'a>) -> Soon<'a, Result<Opinion, HandlerError>> {
-        match self.compiled.get_or_init(|| self.compile()) {
+        match self.compiled() {
             Ok(handler) => handler.handle(view),
-            Err(cause) => Soon::now(Err(HandlerError::new(cause))),
+            Err(error) => Soon::now(Err(error)),
         }
+    }
+
+    fn hides(&self) -> bool {
+        // In doubt a tool is hidden.
+        self.compiled().map_or(true, |handler| handler.hides())
+    }
+
+    fn reveals(&self) -> bool {
+        self.compiled().is_ok_and(|handler| handler.reveals())
+    }
+
+    /// Told by the name of the action: asked of every hook when a policy comes into force.
+    fn masking(&self) -> Option<&dyn Masking> {
+        actions::masks(&self.plan.action).then_some(self)
+    }
+
+    fn exceeded(&self) -> Option<&Refusal> {
+        self.compiled().ok()?.exceeded()
     }
 
     fn describe(&self) -> Option<String> {
@@ -266,6 +297,15 @@ struct Excepted {
     exceptions: Arc<Exceptions>,
 }
 
+impl Masking for Excepted {
+    fn masked(&self, view: &View<'_>, value: &Json) -> Result<Option<Json>, HandlerError> {
+        match self.inner.masking() {
+            Some(masking) if !self.exceptions.hold(view) => masking.masked(view, value),
+            Some(_) | None => Ok(None),
+        }
+    }
+}
+
 impl Handler for Excepted {
     fn handle<'a>(&'a self, view: View<'a>) -> Soon<'a, Result<Opinion, HandlerError>> {
         if self.exceptions.hold(&view) {
@@ -298,5 +338,21 @@ impl Handler for Excepted {
 
     fn needs_repeats(&self) -> bool {
         self.inner.needs_repeats()
+    }
+
+    fn hides(&self) -> bool {
+        self.inner.hides()
+    }
+
+    fn reveals(&self) -> bool {
+        self.inner.reveals()
+    }
+
+    fn masking(&self) -> Option<&dyn Masking> {
+        self.inner.masking().is_some().then_some(self)
+    }
+
+    fn exceeded(&self) -> Option<&Refusal> {
+        self.inner.exceeded()
     }
 }

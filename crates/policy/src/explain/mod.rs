@@ -25,8 +25,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tollgate_gate::{
-    Clock, Decision, Event, EventKind, Gate, Hook, KindSet, ManualClock, Matcher, Mode, Rollout,
-    RolloutBy, Ruleset, Soon, Timestamp, VoteKind,
+    Clock, Decision, Event, EventKind, Gate, Hook, Json, KindSet, Ledger, ManualClock, Matcher,
+    MemoryLedger, Mode, Object, Payload, RecordKind, Rollout, RolloutBy, Ruleset, Soon, Timestamp,
+    VoteKind,
 };
 
 /// Why an event is decided as it is.
@@ -110,6 +111,7 @@ pub async fn explain(
 ) -> Result<Explanation, ExplainError> {
     let explainer = Explainer::new(loaded, Arc::new(Running::from(now)))?;
     let mut explanation = explainer.explain(event).await;
+    explainer.as_recorded(&mut explanation.decision);
     let mut notes = vec!["counters, limits and labels are those of a fresh session".to_owned()];
     if loaded.settings.mode == Mode::Off {
         notes.push("the mode is `off`: nothing of this happens".to_owned());
@@ -147,6 +149,7 @@ impl Clock for Running {
 pub(crate) struct Explainer<'l> {
     loaded: &'l Loaded,
     gate: Gate,
+    ledger: Arc<MemoryLedger>,
     log: Arc<Log>,
     /// The names of the hooks, in the order in which they run.
     order: Vec<String>,
@@ -168,8 +171,31 @@ impl<'l> Explainer<'l> {
         let ruleset = Ruleset::new(settings, hooks).map_err(|error| fail(&error))?;
         let order = ruleset.hooks().map(|hook| hook.name().to_string()).collect();
         let ruleset = ruleset.with_digest(Arc::clone(&loaded.digest));
-        let gate = Gate::builder(clock).ruleset(ruleset).build().map_err(|error| fail(&error))?;
-        Ok(Explainer { loaded, gate, log, order })
+        let ledger = Arc::new(MemoryLedger::new());
+        let builder = Gate::builder(clock).ledger(Arc::clone(&ledger) as Arc<dyn Ledger>);
+        let gate = builder.ruleset(ruleset).build().map_err(|error| fail(&error))?;
+        Ok(Explainer { loaded, gate, ledger, log, order })
+    }
+
+    /// Shows of the last call what its record does: a hook that masks may not have been reached.
+    fn as_recorded(&self, decision: &mut Decision) {
+        let records = self.ledger.records();
+        let record = records.iter().rev().find(|record| record.kind == RecordKind::Decision);
+        let shown = record.and_then(|record| {
+            record.arguments.ran.as_ref().or(record.arguments.asked.as_ref()).cloned()
+        });
+        let Some(shown) = shown.filter(|shown| decision.payload.part().as_ref() != Some(shown))
+        else {
+            return;
+        };
+        // What no record shows is nothing here either.
+        let payload = decision.payload.with_part(shown);
+        let payload = payload.or_else(|_| decision.payload.with_part(Json::from(Object::new())));
+        decision.payload = payload.unwrap_or_else(|_| decision.payload.clone());
+        if let Payload::PreTool(call) = &mut decision.payload {
+            // The host's reading says the same in its own words.
+            Arc::make_mut(call).call = None;
+        }
     }
 
     /// Decides the next event and says why so.

@@ -4,8 +4,8 @@ use super::diff::{Change, diff};
 use crate::compile::build::Exceptions;
 use std::sync::{Arc, Mutex, PoisonError};
 use tollgate_gate::{
-    Handler, HandlerError, Json, Matcher, Opinion, Soon, Subject, Test, TestError, View, Vote,
-    VoteKind,
+    Handler, HandlerError, Json, Masking, Matcher, Opinion, Refusal, Soon, Subject, Test,
+    TestError, View, Vote, VoteKind,
 };
 
 /// What happened, in order, by hook.
@@ -68,6 +68,15 @@ impl RecordingHandler {
     }
 }
 
+impl Masking for RecordingHandler {
+    fn masked(&self, view: &View<'_>, value: &Json) -> Result<Option<Json>, HandlerError> {
+        match self.inner.masking() {
+            Some(masking) if !self.exceptions.hold(view) => masking.masked(view, value),
+            Some(_) | None => Ok(None),
+        }
+    }
+}
+
 impl Handler for RecordingHandler {
     fn handle<'a>(&'a self, view: View<'a>) -> Soon<'a, Result<Opinion, HandlerError>> {
         if self.exceptions.hold(&view) {
@@ -99,6 +108,22 @@ impl Handler for RecordingHandler {
 
     fn needs_repeats(&self) -> bool {
         self.inner.needs_repeats()
+    }
+
+    fn hides(&self) -> bool {
+        self.inner.hides()
+    }
+
+    fn reveals(&self) -> bool {
+        self.inner.reveals()
+    }
+
+    fn masking(&self) -> Option<&dyn Masking> {
+        self.inner.masking().is_some().then_some(self)
+    }
+
+    fn exceeded(&self) -> Option<&Refusal> {
+        self.inner.exceeded()
     }
 }
 
