@@ -6,9 +6,10 @@
 use crate::args::{Globals, MaskForm, RedactArguments, RedactFormat};
 use crate::exit::{Exit, Failure};
 use crate::looking::{beside, detector, masks_nothing, named};
+use crate::scan::wide::is_wide;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Cursor, ErrorKind, Read, Write as _};
 use std::sync::Arc;
 use tollgate::detect::limits::LINE_BYTES_MAX;
 use tollgate::detect::{Context, Mask, Piped, Redactor, Standing, StreamFormat};
@@ -38,7 +39,7 @@ pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit
     };
     let redactor = Redactor::new(Arc::new(detector(&arguments.what)?)).mask(mask);
     let mut counts = BTreeMap::new();
-    let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
+    let (mut input, mut out) = (input()?, io::stdout().lock());
     let piped = redactor.pipe(&mut input, &mut out, format, &Context::default(), |finding| {
         if finding.standing == Standing::Active {
             *counts.entry(finding.rule).or_insert(0_u64) += 1;
@@ -74,7 +75,7 @@ fn by_policy(policy: &Loaded, arguments: &RedactArguments) -> Result<Exit, Failu
     }
     let redaction = policy.redaction().map_err(Failure::internal)?;
     let mut redaction = redaction.ok_or_else(masks_nothing)?;
-    let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
+    let (mut input, mut out) = (input()?, io::stdout().lock());
     let mut buffer = vec![0; READ_BYTES];
     loop {
         let read = match input.read(&mut buffer) {
@@ -101,6 +102,23 @@ fn by_policy(policy: &Loaded, arguments: &RedactArguments) -> Result<Exit, Failu
             Err(error) => return Err(broken(&error)),
         }
     }
+}
+
+/// Standard input. What says that it is UTF-16 is refused: its bytes would pass as they are, with all their data.
+fn input() -> Result<impl Read, Failure> {
+    let (mut input, mut head) = (io::stdin().lock(), Vec::new());
+    // A second byte is waited for only where the first may begin the mark.
+    while head.len() < 2 && head.first().is_none_or(|first| *first >= 0xfe) {
+        let read = input.by_ref().take(1).read_to_end(&mut head);
+        if read.map_err(|error| broken(&error))? == 0 {
+            break;
+        }
+    }
+    if is_wide(&head) {
+        let remedy = "iconv -f utf-16 -t utf-8 | tollgate redact";
+        return Err(Failure::usage("the text is in UTF-16", remedy));
+    }
+    Ok(Cursor::new(head).chain(input))
 }
 
 fn broken(error: &io::Error) -> Failure {

@@ -7,6 +7,7 @@
 mod progress;
 mod report;
 mod walk;
+pub(crate) mod wide;
 mod work;
 
 use crate::args::{Globals, ScanArguments};

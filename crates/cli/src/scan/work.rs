@@ -1,6 +1,7 @@
 //! The threads that look at files, and what they tell.
 
 use super::walk::Target;
+use super::wide::{Wide, is_wide};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,23 +111,19 @@ fn read(
     buffer.clear();
     input.by_ref().take(WHOLE_BYTES_MAX + 1).read_to_end(buffer)?;
     let head = buffer.get(..HEAD_BYTES).unwrap_or(buffer);
-    if !target.named && head.contains(&0) {
+    if !target.named && head.contains(&0) && !is_wide(head) {
         return Ok(Heard::Binary);
     }
     let ctx = Context { path: Some(&target.shown), ..Context::default() };
     let mut batch = Batch { findings: Vec::new(), tell: &order.tell };
     let mut bytes = buffer.len() as u64;
     let incomplete = if bytes <= WHOLE_BYTES_MAX {
-        let mut incomplete = None;
-        let mut findings = Vec::new();
-        for detector in detectors {
-            let found = detector.inspect_bytes(buffer, &ctx);
-            findings.extend(found.findings);
-            incomplete = incomplete.or(found.incomplete);
-        }
-        merge(&mut findings, detectors.len());
+        let (findings, incomplete) = whole(detectors, buffer, &ctx);
         findings.into_iter().for_each(|finding| batch.add(finding));
         incomplete
+    } else if is_wide(buffer) {
+        let message = format!("text in UTF-16, and longer than {WHOLE_BYTES_MAX} bytes");
+        return Err(io::Error::other(message));
     } else {
         let streams = Streams::new(detectors, &ctx);
         let all = Cursor::new(&*buffer).chain(input);
@@ -139,6 +136,29 @@ fn read(
         let _ = order.tell.send(Heard::Problem(format!("not wholly looked at: {fault}")));
     }
     Ok(Heard::Read { bytes })
+}
+
+/// What is found in a text that is there as a whole, and what kept a part from being looked at.
+fn whole(
+    detectors: &[Arc<Detector>],
+    bytes: &[u8],
+    ctx: &Context<'_>,
+) -> (Vec<Finding>, Option<NameModelError>) {
+    let wide = Wide::of(bytes);
+    let text = wide.as_ref().map_or(bytes, |wide| wide.text.as_bytes());
+    let (mut findings, mut incomplete) = (Vec::new(), None);
+    for detector in detectors {
+        let found = detector.inspect_bytes(text, ctx);
+        findings.extend(found.findings);
+        incomplete = incomplete.or(found.incomplete);
+    }
+    merge(&mut findings, detectors.len());
+    for finding in &mut findings {
+        if let Some(wide) = &wide {
+            (finding.start, finding.end) = (wide.place(finding.start), wide.place(finding.end));
+        }
+    }
+    (findings, incomplete)
 }
 
 /// In the order of their places; what several detectors find at one place is told once.

@@ -576,13 +576,10 @@ hooks:
   - name: few
     on: pre_tool
     match: { args.command: "echo *" }
-    limit: { max: 1, per: session, code: ENOUGH, reason: "one echo is enough" }
+    limit: { rate: 1/h, per: session, code: ENOUGH, reason: "one echo is enough" }
   - name: masked
     on: pre_tool
     redact: { find: [email] }
-exceptions:
-  - { hook: few, match: { user: nobody }, reason: "an exception changes no words" }
-  - { hook: masked, match: { args.command: "*public*" }, reason: "known to all" }
 "#,
     );
     let run = |command: &str| hook(&rig, "claude-code", &before(&rig, "claude-code", command)).out;
@@ -592,11 +589,9 @@ exceptions:
     assert!(!run("echo 1").contains("deny"));
     let again = run("echo 2");
     assert!(again.contains("one echo is enough"), "{again}");
-    run("forbidden public@corp.io");
     let records = rig.records("decision");
     let asked = |at: usize| records[at]["asked"]["command"].as_str().unwrap();
     assert_eq!(asked(0), asked(1), "{records:?}");
     assert!(!asked(1).contains("jane") && asked(1).contains("corp.io"), "{}", asked(1));
-    assert!(asked(records.len() - 1).contains("public@corp.io"), "an exception holds here too");
     assert!(records.iter().any(|record| record["code"] == "ENOUGH"), "{records:?}");
 }

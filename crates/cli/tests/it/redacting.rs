@@ -166,3 +166,23 @@ fn a_policy_that_masks_nothing_or_does_not_load_ends_it_before_anything_is_read(
         }
     }
 }
+
+#[test]
+fn a_text_in_utf16_is_refused_and_not_passed_as_it_is() {
+    for policy in [false, true] {
+        let rig = Rig::new();
+        rig.write(
+            "p.yaml",
+            "version: 1\nhooks: [{ name: m, on: post_tool, redact: { find: pii } }]\n",
+        );
+        let file = rig.path("p.yaml").display().to_string();
+        let arguments = if policy { vec!["--policy", &file] } else { vec![] };
+        let mut child = start(&arguments);
+        let wide = "\u{feff}mail zhang@x.com\n".encode_utf16().flat_map(u16::to_le_bytes);
+        // It may have ended before it was given all.
+        let _ = child.stdin.take().unwrap().write_all(&wide.collect::<Vec<u8>>());
+        let ran = child.wait_with_output().unwrap();
+        assert_eq!((ran.status.code(), ran.stdout.len()), (Some(2), 0), "{ran:?}");
+        assert!(String::from_utf8_lossy(&ran.stderr).contains("UTF-16"), "{ran:?}");
+    }
+}

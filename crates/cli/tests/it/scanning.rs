@@ -209,3 +209,17 @@ fn a_policy_that_is_named_says_what_is_found_whatever_the_length() {
     let ran = scan(&rig, &["--policy", "../masks.yaml", "--find", "email", "."], "").expect(2);
     assert!(ran.err.contains("--find"), "{}", ran.err);
 }
+
+#[test]
+fn texts_in_utf16_are_looked_at_and_places_are_those_of_the_file() {
+    let rig = Rig::new();
+    let text = "\u{feff}Größe 5\r\nmail zhang@x.com\r\n";
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(rig.path("project/wide.txt"), &bytes).unwrap();
+    let ran = scan(&rig, &["--format", "json", "."], "").expect(1);
+    let found = &ran.lines()[0];
+    let place = |key: &str| usize::try_from(found[key].as_u64().unwrap()).unwrap();
+    let datum: Vec<u8> = "zhang@x.com".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(&bytes[place("start")..place("end")], datum, "{found}");
+    assert_eq!(found["line"], 2);
+}
