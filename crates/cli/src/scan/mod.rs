@@ -96,7 +96,9 @@ fn tell(
                     return Ok(false);
                 }
             }
+            Ok(Heard::Going { bytes }) => progress.going(bytes),
             Ok(Heard::Read { bytes }) => {
+                progress.going(0);
                 totals.bytes += bytes;
                 totals.files += 1;
             }

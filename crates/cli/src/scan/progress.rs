@@ -22,6 +22,8 @@ pub(crate) struct Progress {
     files_done: usize,
     bytes: u64,
     bytes_done: u64,
+    /// Of the file that is told now.
+    bytes_going: u64,
 }
 
 impl Progress {
@@ -35,6 +37,7 @@ impl Progress {
             files_done: 0,
             bytes: 0,
             bytes_done: 0,
+            bytes_going: 0,
         }
     }
 
@@ -50,8 +53,14 @@ impl Progress {
         (self.files, self.bytes) = (files, bytes);
     }
 
+    /// So much of a file is read.
+    pub(crate) fn going(&mut self, bytes: u64) {
+        self.bytes_going = bytes;
+    }
+
     /// A file of this length is done.
     pub(crate) fn done(&mut self, bytes: u64) {
+        self.bytes_going = 0;
         self.files_done += 1;
         self.bytes_done += bytes;
     }
@@ -66,7 +75,7 @@ impl Progress {
         // Files without a known length count by number.
         let (done, all) = match self.bytes {
             0 => (self.files_done as u64, self.files as u64),
-            all => (self.bytes_done, all),
+            all => (self.bytes_done + self.bytes_going, all),
         };
         let part = (done as f64 / all.max(1) as f64).min(1.0);
         let filled = (part * BAR_CHARS as f64) as usize;
@@ -77,7 +86,7 @@ impl Progress {
             part * 100.0,
             self.files_done,
             counted(self.files, "file"),
-            size(totals.bytes),
+            size(totals.bytes + self.bytes_going),
             counted(totals.findings as usize, "finding"),
         )
     }
@@ -98,5 +107,21 @@ impl Progress {
         if std::mem::take(&mut self.drawn) {
             let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Progress, Totals};
+
+    #[test]
+    fn a_long_file_moves_the_bar_before_it_is_done() {
+        let mut progress = Progress::of_stderr();
+        progress.expect(2, 100 << 20);
+        progress.going(50 << 20);
+        let line = progress.line(&Totals::default());
+        assert!(line.contains(" 50%  0 of 2 files  52.4 MB"), "{line}");
+        progress.done(90 << 20);
+        assert!(progress.line(&Totals::default()).contains(" 90%  1 of 2 files"), "{line}");
     }
 }

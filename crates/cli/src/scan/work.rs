@@ -19,6 +19,8 @@ const WHOLE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const HEAD_BYTES: usize = 8 * 1024;
 /// How much of a longer text is read at a time, in bytes.
 const READ_BYTES: usize = 64 * 1024;
+/// After how much of it a longer text tells how far it is, in bytes.
+const GOING_BYTES: u64 = 1024 * 1024;
 /// How many findings are told at a time, and how many times a thread may be ahead of the telling.
 const BATCH_FINDINGS: usize = 256;
 const BATCHES_AHEAD: usize = 4;
@@ -27,7 +29,13 @@ const BATCHES_AHEAD: usize = 4;
 #[derive(Debug)]
 pub(crate) enum Heard {
     Findings(Vec<Finding>),
-    Read { bytes: u64 },
+    /// How much of a long file is read so far.
+    Going {
+        bytes: u64,
+    },
+    Read {
+        bytes: u64,
+    },
     Binary,
     Problem(String),
 }
@@ -127,7 +135,9 @@ fn read(
     } else {
         let streams = Streams::new(detectors, &ctx);
         let all = Cursor::new(&*buffer).chain(input);
-        let (read, incomplete) = streams.run(all, over, |finding| batch.add(finding))?;
+        // Who is far ahead of the telling leaves it out.
+        let going = |bytes| drop(order.tell.try_send(Heard::Going { bytes }));
+        let (read, incomplete) = streams.run(all, over, going, |finding| batch.add(finding))?;
         bytes = read;
         incomplete
     };
@@ -186,6 +196,7 @@ impl Streams {
         mut self,
         mut input: impl Read,
         over: &AtomicBool,
+        going: impl Fn(u64),
         mut found: impl FnMut(Finding),
     ) -> io::Result<(u64, Option<NameModelError>)> {
         let mut buffer = vec![0; READ_BYTES];
@@ -200,6 +211,9 @@ impl Streams {
                 return Ok((bytes, incomplete));
             }
             bytes += read as u64;
+            if bytes / GOING_BYTES > (bytes - read as u64) / GOING_BYTES {
+                going(bytes);
+            }
             let piece = buffer.get(..read).unwrap_or_default();
             let mut findings = Vec::new();
             let released: Vec<Released> = match read {

@@ -404,6 +404,23 @@ fn rewriting_commands_is_put_in_and_taken_out_by_an_install_and_the_doctor_says_
 }
 
 #[test]
+fn the_doctor_says_where_the_errors_of_tools_show_data_of_the_vault() {
+    let home = Home::new();
+    let policy = |hook: &str| format!("version: 1\nhooks:\n  - {hook}\n");
+    let reveals =
+        "{ name: r, on: pre_tool, match: { tool: send }, rewrite: { to: { reveal: vault } } }";
+    let denies = "{ name: r, on: pre_tool, match: { tool: send }, deny: no }";
+    for (hook, host, says) in
+        [(reveals, "claude-code", true), (reveals, "codex", false), (denies, "claude-code", false)]
+    {
+        home.0.write("user.yaml", &policy(hook));
+        home.run(&["install", host]).expect(0);
+        let told = home.run(&["doctor", host]).expect(0).out;
+        assert_eq!(told.contains("[vault-errors]"), says, "{hook} {host}: {told}");
+    }
+}
+
+#[test]
 fn the_first_ten_minutes_from_an_install_to_a_refusal_understood_and_back() {
     let home = Home::new();
     home.0.write(

@@ -13,6 +13,7 @@ use crate::decision::Decision;
 use crate::event::Event;
 use crate::hook::{Hook, View};
 use crate::json::Json;
+use crate::kind::EventKind;
 use crate::matcher::Subject;
 use crate::payload::ToolCall;
 use crate::record::ShownArguments;
@@ -40,11 +41,12 @@ impl Gate {
         event: &'a Event,
         session: &'a SessionView,
     ) -> Masks<'a> {
-        let now = self.clock.now();
-        let mut masks = Masks { hooks: Vec::new(), event, session, now };
+        let mut masks = Masks { hooks: Vec::new(), event, session, now: event.at };
+        // Most policies mask nothing at most kinds: then no clock is read either.
         if !ruleset.has_masking(event.kind()) {
             return masks;
         }
+        masks.now = self.clock.now();
         let subject = Subject { event, payload: &event.payload, session };
         let concerns = |hook: &Hook| {
             let answer = catch_unwind(AssertUnwindSafe(|| hook.matcher.matches(&subject)));
@@ -67,6 +69,9 @@ impl Gate {
         shown: ShownArguments,
     ) -> ShownArguments {
         let Some(call) = ended.payload.tool_call() else { return shown };
+        if !ruleset.has_masking(EventKind::PreTool) {
+            return shown;
+        }
         let mut asked = Event::new(Arc::clone(&ended.session), ToolCall::clone(call), ended.at);
         asked.tags.clone_from(&ended.tags);
         self.masks(ruleset, &asked, session).all(shown)
