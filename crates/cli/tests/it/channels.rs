@@ -272,57 +272,62 @@ fn unreadable(rig: &Rig) -> String {
     [ran.out, ran.err].concat()
 }
 
+/// Explanations of events and of records, of calls that passed and that were refused before the mask.
+fn explained(rig: &Rig) -> String {
+    let text = rig.run(&["explain", "--event", "event.json"]).expect(0);
+    assert!(text.out.contains("note: \"(hidden)\" ->"), "{}", text.out);
+    let json = rig.run(&["explain", "--event", "event.json", "--format", "json"]).expect(0);
+    let clamped = rig.run_in("project", &["explain", "--event", "-"], &event("e2", "clamped"), &[]);
+    lived(rig);
+    let refused = rig.run_in(
+        "project",
+        &["explain", "--event", "-", "--format", "json"],
+        &event("e3", "refused"),
+        &[],
+    );
+    let of_ledger =
+        all_of(rig, &[&["explain", "--id", "refused"], &["explain", "--last", "--format", "json"]]);
+    let printed = [text.out, text.err, json.out, json.err, clamped.expect(0).out];
+    printed.concat() + &refused.expect(0).out + &of_ledger
+}
+
+/// What a policy test says that fails.
+fn tested(rig: &Rig) -> String {
+    let step = format!(
+        "version: 1\ntests:\n  - name: masks\n    steps:\n      - {{ tool: read, args: {}, expect: {{ args: {{}} }} }}\n",
+        arguments()
+    );
+    rig.write("project/p.tests.yaml", &step);
+    let policy = rig.path("user.yaml").display().to_string();
+    let ran = crate::rig::run(
+        &rig.path("project"),
+        &["test", "--policy", &policy, "p.tests.yaml"],
+        "",
+        &[],
+    );
+    let ran = ran.expect(1);
+    [ran.out, ran.err].concat()
+}
+
+/// What a backtest says of calls that are rewritten otherwise.
+fn backtested(rig: &Rig) -> String {
+    rig.write(
+        "project/old.yaml",
+        "version: 1\nhooks: [{ name: a, on: pre_tool, match: { tool: x }, deny: no }]\n",
+    );
+    let all = ["backtest", "../user.yaml", "--old", "old.yaml", "--against", "events.jsonl"];
+    let text = rig.run(&all).expect(0);
+    assert!(text.out.contains("rewritten otherwise"), "{}", text.out);
+    let json = rig.run(&[&all[..], &["--format", "json"]].concat()).expect(0);
+    [text.out, text.err, json.out, json.err].concat()
+}
+
 /// What a channel printed; `None` where another test looks.
 fn printed(rig: &Rig, channel: Channel) -> Option<String> {
     Some(match channel {
-        Channel::Explanation => {
-            let text = rig.run(&["explain", "--event", "event.json"]).expect(0);
-            assert!(text.out.contains("note: \"(hidden)\" ->"), "{}", text.out);
-            let json = rig.run(&["explain", "--event", "event.json", "--format", "json"]).expect(0);
-            let clamped =
-                rig.run_in("project", &["explain", "--event", "-"], &event("e2", "clamped"), &[]);
-            lived(rig);
-            let refused = rig.run_in(
-                "project",
-                &["explain", "--event", "-", "--format", "json"],
-                &event("e3", "refused"),
-                &[],
-            );
-            let of_ledger = all_of(
-                rig,
-                &[&["explain", "--id", "refused"], &["explain", "--last", "--format", "json"]],
-            );
-            let printed = [text.out, text.err, json.out, json.err, clamped.expect(0).out];
-            printed.concat() + &refused.expect(0).out + &of_ledger
-        }
-        Channel::TestReport => {
-            let step = format!(
-                "version: 1\ntests:\n  - name: masks\n    steps:\n      - {{ tool: read, args: {}, expect: {{ args: {{}} }} }}\n",
-                arguments()
-            );
-            rig.write("project/p.tests.yaml", &step);
-            let policy = rig.path("user.yaml").display().to_string();
-            let ran = crate::rig::run(
-                &rig.path("project"),
-                &["test", "--policy", &policy, "p.tests.yaml"],
-                "",
-                &[],
-            );
-            let ran = ran.expect(1);
-            [ran.out, ran.err].concat()
-        }
-        Channel::BacktestReport => {
-            rig.write(
-                "project/old.yaml",
-                "version: 1\nhooks: [{ name: a, on: pre_tool, match: { tool: x }, deny: no }]\n",
-            );
-            let all =
-                ["backtest", "../user.yaml", "--old", "old.yaml", "--against", "events.jsonl"];
-            let text = rig.run(&all).expect(0);
-            assert!(text.out.contains("rewritten otherwise"), "{}", text.out);
-            let json = rig.run(&[&all[..], &["--format", "json"]].concat()).expect(0);
-            [text.out, text.err, json.out, json.err].concat()
-        }
+        Channel::Explanation => explained(rig),
+        Channel::TestReport => tested(rig),
+        Channel::BacktestReport => backtested(rig),
         Channel::Record => records(rig),
         Channel::ScanReport => scanned(rig),
         Channel::FilteredText => filtered(rig),

@@ -40,6 +40,9 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The data of a vault, ready to be looked for, and the list that they were made of.
+type LastVeil = (Arc<Vec<Kept>>, Arc<Veil>);
+
 /// The gate.
 pub struct Gate {
     ruleset: ArcSwap<Ruleset>,
@@ -51,7 +54,7 @@ pub struct Gate {
     approver: Option<Arc<dyn Approver>>,
     vault: Option<Arc<dyn Vault>>,
     /// The data that were looked for last, ready to be looked for.
-    veil: Mutex<Option<(Arc<Vec<Kept>>, Arc<Veil>)>>,
+    veil: Mutex<Option<LastVeil>>,
     abandoned: Arc<Abandoned>,
     /// Whether the record of the first ruleset has been written.
     opened: AtomicBool,
