@@ -2,8 +2,6 @@
 //!
 //! Standard output is the answer, standard error is for people. Errors are reported here, once.
 
-#![expect(clippy::print_stderr, reason = "standard error is for people")]
-
 mod args;
 mod commands;
 mod demo;
@@ -47,7 +45,7 @@ fn main() -> ExitCode {
     match std::panic::catch_unwind(|| run(arguments)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(failure)) => {
-            eprintln!("{failure}");
+            output::tell_people(&failure);
             failure.exit.into()
         }
         // The panic's own message has been printed.

@@ -20,8 +20,13 @@ pub(crate) fn say_line(text: &str) -> Result<(), Failure> {
 
 /// Tells the person who runs this something on standard error, on a line of its own.
 pub(crate) fn note(text: &str) {
-    // Where nobody reads standard error, there is nobody to tell.
-    let _ = writeln!(std::io::stderr().lock(), "tollgate: {}", shown(text, usize::MAX));
+    tell_people(format_args!("tollgate: {}", shown(text, usize::MAX)));
+}
+
+/// Writes a line on standard error, as it is. Where nobody reads it (a pipe that was closed) there is
+/// nobody to tell, and the command goes on: `eprintln` would end it, with a code that means nothing.
+pub(crate) fn tell_people(text: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Writes a piece of the answer as it is and sees that it is out. A reader that has gone away wants no more.

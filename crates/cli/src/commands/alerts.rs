@@ -1,12 +1,10 @@
 //! `tollgate alerts run`: delivers the alerts that the policy names, each behind a cursor of its own, so
 //! that one webhook that is not there keeps no other from its alerts.
 
-#![expect(clippy::print_stderr, reason = "what is tried again is for people")]
-
 use crate::args::{AlertsArguments, AlertsCommand, AlertsRunArguments, Globals};
 use crate::desk::{Desk, LINE_CHARS_MAX};
 use crate::exit::{Exit, Failure};
-use crate::output::say;
+use crate::output::{say, tell_people};
 use crate::passing_on::{self, Known, ended, known, severities};
 use std::thread;
 use tollgate::gate::Json;
@@ -74,7 +72,7 @@ fn deliver(
     let done = pass_on(&known.ledger, &mut cursor, &mut alerter, until, &|| false, &mut |notice| {
         let text = passing_on::told(&notice);
         let name = shown(&info.name, LINE_CHARS_MAX);
-        eprintln!("{name}: {}", shown(&text, LINE_CHARS_MAX * 2));
+        tell_people(format_args!("{name}: {}", shown(&text, LINE_CHARS_MAX * 2)));
     });
     let done = done.map_err(|error| ended(&error, "--restart"))?;
     let (sent, records) = (alerter.sent(), done.records);

@@ -7,7 +7,7 @@ use crate::args::{BacktestArguments, Format, Globals};
 use crate::commands::check::counted;
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
-use crate::output::answer;
+use crate::output::{answer, tell_people};
 use crate::past::{name, open, read, read_anew, source, unread, unreadable};
 use serde_json::json;
 use std::collections::HashMap;
@@ -140,7 +140,10 @@ impl Replay {
         self.bad += 1;
         if self.bad <= NAMED_MAX {
             self.progress.end();
-            eprintln!("line {number} holds no event: {}", shown(&error.to_string(), 200));
+            tell_people(format_args!(
+                "line {number} holds no event: {}",
+                shown(&error.to_string(), 200)
+            ));
         }
     }
 }

@@ -7,7 +7,7 @@
 use crate::args::{DecideArguments, Globals};
 use crate::desk::unopened;
 use crate::exit::{Exit, Failure};
-use crate::output::{answer, told};
+use crate::output::{answer, tell_people, told};
 use serde_json::json;
 use std::io::{BufRead, Read as _};
 use std::path::{Path, PathBuf};
@@ -62,14 +62,18 @@ pub(crate) fn run(globals: &Globals, arguments: &DecideArguments) -> Result<Exit
 }
 
 fn warn(text: &str) {
-    eprintln!("warning: {}", shown_block(text.trim_end(), usize::MAX));
+    tell_people(format_args!("warning: {}", shown_block(text.trim_end(), usize::MAX)));
 }
 
 /// Tells people what came into force while a stream goes on, and what did not.
 fn tell(heard: Result<(Reloaded, Name), ReloadError>) {
     match heard {
-        Ok((Reloaded::Policy, digest)) => eprintln!("the policy was loaded again: {digest}"),
-        Ok((Reloaded::Switches, digest)) => eprintln!("the switches changed: {digest}"),
+        Ok((Reloaded::Policy, digest)) => {
+            tell_people(format_args!("the policy was loaded again: {digest}"))
+        }
+        Ok((Reloaded::Switches, digest)) => {
+            tell_people(format_args!("the switches changed: {digest}"))
+        }
         Err(error) => warn(&format!("what was in force stays in force: {error}")),
     }
 }

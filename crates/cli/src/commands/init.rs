@@ -5,7 +5,7 @@ use super::trust::{as_trusted, pin};
 use crate::args::{Globals, InitArguments, Preset};
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
-use crate::output::say;
+use crate::output::{say, tell_people};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -45,7 +45,7 @@ pub(crate) fn run(globals: &Globals, arguments: &InitArguments) -> Result<Exit, 
         Ok(loaded)
     });
     let loaded = trusted.inspect_err(|_| {
-        eprintln!("{} was written, and is not trusted yet", file.display());
+        tell_people(format_args!("{} was written, and is not trusted yet", file.display()));
     })?;
     let own = || loaded.hooks().filter(|hook| hook.layer == LayerKind::Project);
     let (hooks, dry) = (own().count(), own().filter(|hook| hook.dry_run).count());

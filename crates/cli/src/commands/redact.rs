@@ -6,6 +6,7 @@
 use crate::args::{Globals, MaskForm, RedactArguments, RedactFormat};
 use crate::exit::{Exit, Failure};
 use crate::looking::{beside, detector, masks_nothing, named};
+use crate::output::tell_people;
 use crate::scan::wide::is_wide;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,7 +57,7 @@ pub(crate) fn run(globals: &Globals, arguments: &RedactArguments) -> Result<Exit
         for (rule, count) in &counts {
             let _ = writeln!(report, "{count:>8}  {rule}");
         }
-        eprint!("{}", shown_block(&report, usize::MAX));
+        tell_people(format_args!("{}", shown_block(report.trim_end(), usize::MAX)));
     }
     Ok(withheld(&piped))
 }
@@ -88,10 +89,10 @@ fn by_policy(policy: &Loaded, arguments: &RedactArguments) -> Result<Exit, Failu
         let masked = match masked {
             Ok(masked) => masked,
             Err(error) => {
-                eprintln!(
+                tell_people(format_args!(
                     "warning: the rest was withheld: {}",
                     shown(&error.to_string(), usize::MAX)
-                );
+                ));
                 return Ok(Exit::No);
             }
         };
@@ -129,10 +130,10 @@ fn broken(error: &io::Error) -> Failure {
 fn withheld(piped: &Piped) -> Exit {
     if piped.lines_withheld > 0 {
         let lines = crate::commands::check::counted(piped.lines_withheld as usize, "line");
-        eprintln!("warning: {lines} withheld: longer than {LINE_BYTES_MAX} bytes");
+        tell_people(format_args!("warning: {lines} withheld: longer than {LINE_BYTES_MAX} bytes"));
     }
     if let Some(fault) = &piped.incomplete {
-        eprintln!("warning: a part was withheld: {fault}");
+        tell_people(format_args!("warning: a part was withheld: {fault}"));
     }
     match piped.lines_withheld > 0 || piped.incomplete.is_some() {
         true => Exit::No,

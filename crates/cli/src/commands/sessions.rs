@@ -4,7 +4,7 @@ use crate::args::{Format, Globals, SessionsArguments, SessionsCommand};
 use crate::desk::{Desk, LINE_CHARS_MAX, misplaced};
 use crate::exit::{Exit, Failure};
 use crate::ids;
-use crate::output::{answer, say};
+use crate::output::{answer, say, tell_people};
 use crate::table::{Cell, Column, Look, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ pub(crate) fn readable(state: &DiskState) -> Result<Vec<SessionShown>, Failure> 
         match session {
             Ok(session) => all.push(session),
             Err(fault) => {
-                eprintln!("warning: {}", shown(&fault.to_string(), usize::MAX));
+                tell_people(format_args!("warning: {}", shown(&fault.to_string(), usize::MAX)));
                 unread = Some(fault);
             }
         }
@@ -154,10 +154,10 @@ fn abort(desk: &Desk, state: &DiskState, asked: &str, reason: &str) -> Result<Ex
     let id = shown(id, LINE_CHARS_MAX);
     say(&format!("`{id}` is ended: every later event of it and of its children is refused\n"))?;
     if !is_known {
-        eprintln!(
+        tell_people(format_args!(
             "note: session `{id}` has not been seen yet; `tollgate sessions list` names those that \
              were; to take it back: tollgate sessions resume"
-        );
+        ));
     }
     Ok(Exit::Done)
 }

@@ -13,6 +13,7 @@ mod work;
 use crate::args::{Globals, ScanArguments};
 use crate::exit::{Exit, Failure};
 use crate::looking::detectors;
+use crate::output::tell_people;
 use progress::Progress;
 use report::Report;
 use std::collections::VecDeque;
@@ -121,5 +122,5 @@ fn tell(
 fn complain(progress: &mut Progress, totals: &mut Totals, problem: &str) {
     progress.clear();
     totals.problems += 1;
-    eprintln!("error: {}", shown(problem, usize::MAX));
+    tell_people(format_args!("error: {}", shown(problem, usize::MAX)));
 }

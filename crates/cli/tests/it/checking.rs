@@ -97,3 +97,18 @@ fn help_names_every_command_and_the_exit_codes() {
     }
     rig.run(&["no-such-command"]).expect(2);
 }
+
+#[test]
+fn an_error_that_nobody_reads_keeps_its_code() {
+    let rig = Rig::new();
+    rig.write("project/bad.yaml", "version: 1\nhooks: [{ name: a, on: nowhere, deny: no }]\n");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .args(["check", "bad.yaml"])
+        .current_dir(rig.path("project"))
+        .stderr(writer)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+}

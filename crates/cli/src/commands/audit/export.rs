@@ -1,12 +1,10 @@
 //! `tollgate audit export`: the ledger's records to a SIEM.
 
-#![expect(clippy::print_stderr, reason = "what is tried again is for people")]
-
 use super::Place;
 use crate::args::ExportArguments;
 use crate::desk::LINE_CHARS_MAX;
 use crate::exit::{Exit, Failure};
-use crate::output::say;
+use crate::output::{say, tell_people};
 use crate::passing_on::{self, ended, known};
 use std::path::Path;
 use tollgate::gate::text::shown;
@@ -58,7 +56,11 @@ fn whole(to: Target) -> Result<Target, Failure> {
 
 fn tell(to: &Target, notice: &Notice) {
     let text = passing_on::told(notice);
-    eprintln!("{}: {}", shown(&to.to_string(), LINE_CHARS_MAX), shown(&text, LINE_CHARS_MAX * 2));
+    tell_people(format_args!(
+        "{}: {}",
+        shown(&to.to_string(), LINE_CHARS_MAX),
+        shown(&text, LINE_CHARS_MAX * 2)
+    ));
 }
 
 /// A ledger is no place for an export of itself.

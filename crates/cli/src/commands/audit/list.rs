@@ -5,7 +5,7 @@ use super::row::{COLUMNS, row};
 use crate::args::{ListArguments, TailArguments};
 use crate::commands::hooks::unknown_hook;
 use crate::exit::{Exit, Failure};
-use crate::output::{answer, told};
+use crate::output::{answer, tell_people, told};
 use crate::past::{resolve, unreadable};
 use crate::table::{Cell, Table, table, terminal_width};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(super) fn list(place: &Place, arguments: &ListArguments) -> Result<Exit, Fai
         let rows: Vec<_> = found.iter().map(row).collect();
         answer(&table(&COLUMNS, &rows))?;
         if found.len() == arguments.limit {
-            eprintln!("the newest {}; more with --limit", found.len());
+            tell_people(format_args!("the newest {}; more with --limit", found.len()));
         }
     }
     Ok(Exit::Done)

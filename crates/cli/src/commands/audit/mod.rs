@@ -18,6 +18,7 @@ use crate::args::{AuditArguments, AuditCommand, Globals, Moment, WhichRecords};
 use crate::desk::{Desk, misplaced};
 use crate::exit::{Exit, Failure};
 use crate::ids;
+use crate::output::tell_people;
 use crate::past::{open, unreadable};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
@@ -88,7 +89,7 @@ impl Place {
             Ok(index) => Ok(Some(index)),
             Err(IndexError::Book(error)) => Err(unreadable(&error)),
             Err(error) => {
-                eprintln!("note: the ledger itself is read, for {error}");
+                tell_people(format_args!("note: the ledger itself is read, for {error}"));
                 Ok(None)
             }
         }
@@ -178,7 +179,9 @@ fn own_ledger(desk: &Desk) -> Result<PathBuf, Failure> {
     let store = match desk.load() {
         Ok(loaded) => loaded.settings.audit_store,
         Err(_) => {
-            eprintln!("note: the policy in force does not load; this is the default ledger");
+            tell_people(format_args!(
+                "note: the policy in force does not load; this is the default ledger"
+            ));
             None
         }
     };
