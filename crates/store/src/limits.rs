@@ -22,9 +22,6 @@ pub const BUFFERED_RECORDS_MAX: u64 = 4096;
 pub const BUFFERED_MS_MAX: u64 = 100;
 /// Longest wait for another process that holds the ledger, in milliseconds.
 pub const LOCK_WAIT_MS_MAX: u64 = 5_000;
-/// Longest wait for another process that holds the file of a session, in milliseconds. An event takes it
-/// twice, and a host must be answered in time.
-pub const SESSION_WAIT_MS_MAX: u64 = 3_000;
 /// Largest file that says where the ledger ends, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Largest segment that is read when the ledger is opened, in bytes: what a full segment, one batch

@@ -9,7 +9,7 @@ use super::file::{self, FileFault, Write};
 use crate::disk::OpenHow;
 use crate::error::StoreError;
 use crate::folder::{FileHeld, check, make, open_file, open_to_read, wait_for};
-use crate::limits::{SESSION_IDLE_DAYS_MAX, SESSION_WAIT_MS_MAX};
+use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
 use crate::state::{SessionFault, SessionShown};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -330,7 +330,7 @@ impl Sessions {
         open: &dyn Fn() -> io::Result<File>,
     ) -> Result<(Arc<File>, FileHeld), SessionFault> {
         self.check_folder()?;
-        let until = Instant::now() + Duration::from_millis(SESSION_WAIT_MS_MAX);
+        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
         loop {
             let file = match open() {
                 Ok(file) => Arc::new(file),
@@ -341,7 +341,7 @@ impl Sessions {
             };
             let held = match wait_for(&file, until) {
                 Err(StoreError::Busy { .. }) => {
-                    return Err(SessionFault::Busy { wait_ms: SESSION_WAIT_MS_MAX });
+                    return Err(SessionFault::Busy { wait_ms: LOCK_WAIT_MS_MAX });
                 }
                 held => held?,
             };
