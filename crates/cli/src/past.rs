@@ -10,10 +10,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tollgate::GUARD;
 use tollgate::gate::limits::JSON_BYTES_MAX;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Event, Json, Payload, Timestamp, Verdict};
+use tollgate::is_guard;
 use tollgate::policy::replay::{RebuildError, Rebuilt, rebuild};
 use tollgate::policy::{Layer, LayerKind, Loaded};
 use tollgate::store::{Book, BookError};
@@ -286,7 +286,7 @@ impl Past {
                     let known = loaded.hooks().any(|known| known.name == hook);
                     let not = match known {
                         true => "",
-                        false if hook == GUARD => ", the gate's own guard, which no policy lifts",
+                        false if is_guard(hook) => ", the gate's own guard, which no policy lifts",
                         false => ", which is no hook of this policy",
                     };
                     format!(" by {}{not}", shown(hook, LINE_CHARS_MAX))

@@ -22,8 +22,10 @@ pub struct Protected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Touch<'a> {
-    /// Writes or deletes a protected path, or a folder above it.
+    /// Writes or deletes a protected path, or something below it.
     Path(&'a Effect),
+    /// Deletes or writes a whole folder that a protected path lies in.
+    Above(&'a Effect),
     /// Runs a protected command.
     Command(&'a Effect),
     /// Kills or stops a protected program.
@@ -41,14 +43,16 @@ impl Effects {
                     return None;
                 }
                 let below = |place: &String| path.within_or_is(place);
-                let named = protected.paths.iter().any(|place| path.touches(place) || below(place));
-                let globbed = || {
-                    protected
-                        .globs
-                        .iter()
-                        .any(|glob| matches!(path.cover(glob), Cover::Itself | Cover::Below))
-                };
-                (named || globbed()).then_some(Touch::Path(effect))
+                let places = || protected.paths.iter();
+                let globbed =
+                    |sought| protected.globs.iter().any(|glob| path.cover(glob) == sought);
+                if places().any(below) || globbed(Cover::Itself) {
+                    return Some(Touch::Path(effect));
+                }
+                if !places().any(|place| path.touches(place)) && !globbed(Cover::Below) {
+                    return None;
+                }
+                Some(if path.is_tree() { Touch::Above(effect) } else { Touch::Path(effect) })
             }
             (Verb::Runs, Target::Program { name, sub }) => {
                 let runs = protected.programs.iter().any(|(program, subs)| {

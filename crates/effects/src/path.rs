@@ -167,12 +167,23 @@ impl PathTarget {
         !last.is_empty() && last.chars().all(|c| matches!(c, mark::WORD | mark::DEEP | mark::BELOW))
     }
 
+    /// Whether `glob` names a single file that is not hidden, and the text no file at all (`$x/*`, any folder
+    /// that something is unpacked to).
+    pub fn is_unnamed_for(&self, glob: &PathGlob) -> bool {
+        let last = self.marked.rsplit('/').next().unwrap_or_default();
+        last.chars().all(mark::is_mark)
+            && glob.hidden_components() == 0
+            && glob.last_name().is_some()
+    }
+
     /// Whether it is only by a wildcard that goes through all folders that the path meets `glob`, which
-    /// names a hidden one (`find . -name '*.json'` and `**/.tool/*.json`).
+    /// names a hidden one (`find . -name '*.json'` and `**/.tool/*.json`), or a single file where the path says
+    /// nothing of the name.
     pub fn is_by_chance(&self, glob: &PathGlob) -> bool {
         self.marked.contains([mark::DEEP, mark::BELOW, mark::WORD])
             && glob.hidden_components() > self.marked.matches("/.").count()
             && !self.names(glob)
+            || self.is_anything() && !self.tree && glob.last_name().is_some()
     }
 
     /// Whether the text names the last component of `glob`, for all that a wildcard goes through the folders:
@@ -293,7 +304,7 @@ impl fmt::Display for PathTarget {
     }
 }
 
-fn within(path: &str, folder: &str) -> Within {
+pub(crate) fn within(path: &str, folder: &str) -> Within {
     let known = path.split(mark::is_mark).next().unwrap_or_default();
     let folder = folder.trim_end_matches('/');
     if path == folder {
@@ -311,6 +322,11 @@ fn within(path: &str, folder: &str) -> Within {
 /// Whether `text` is absolute on some system: `/x`, `C:\x`, `\\server\x`.
 pub(crate) fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || has_drive(text) || text.starts_with("\\\\")
+}
+
+/// Whether a text begins with a drive's letter, with or without a slash behind it.
+pub(crate) fn has_drive_letter(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
 fn has_drive(text: &str) -> bool {

@@ -172,10 +172,8 @@ impl<'e> Run<'e> {
     pub(crate) fn thing(&mut self, verb: Verb, thing: &str) {
         debug_assert!(things::is_thing(verb, thing), "{verb} {thing}");
         let thing = match (verb, thing) {
-            (Verb::Destroys, "database") => things::database(&self.piece.text),
-            (Verb::Destroys, "test-database") if things::is_production(&self.piece.text) => {
-                "database"
-            }
+            (Verb::Destroys, "database") => things::database(&self.piece.text, "database"),
+            (Verb::Destroys, "dev-database") => things::database(&self.piece.text, "dev-database"),
             (_, thing) => thing,
         };
         self.out.add(verb, Target::Thing(thing.into()), &self.piece);
@@ -243,6 +241,13 @@ impl<'e> Run<'e> {
         };
         if self.device(verb, &absolute) {
             return;
+        }
+        // Whoever speaks to a container's engine is root on this machine.
+        if ["docker.sock", "containerd.sock", "podman.sock", "crio.sock"]
+            .iter()
+            .any(|socket| absolute.ends_with(socket))
+        {
+            self.thing(Verb::Escalates, "docker-socket");
         }
         self.absolute(verb, absolute, tree);
         if let Some(other) = &scope.cwd_else

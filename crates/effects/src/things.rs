@@ -18,6 +18,7 @@ const DESTROYS: &[&str] = &[
     "containers",
     "crontab",
     "database",
+    "dev-database",
     "disk",
     "environment",
     "firmware",
@@ -76,6 +77,7 @@ const ESCALATES: &[&str] = &[
     "packages",
     "permissions",
     "raw-disk",
+    "remote-settings",
     "root",
     "secrets",
     "setuid",
@@ -165,42 +167,35 @@ pub const fn things(verb: Verb) -> &'static [&'static str] {
     }
 }
 
-/// Words in the names of databases that are made anew every day.
-const FOR_TESTS: &[&str] = &[
-    "test",
-    "tests",
-    "testing",
-    "dev",
-    "devel",
-    "development",
-    "local",
-    "tmp",
-    "temp",
-    "scratch",
-    "sandbox",
-    "ci",
-    "e2e",
-    "spec",
-    "playground",
-];
+/// Words in the names of databases that every run of the tests makes anew.
+const FOR_TESTS: &[&str] =
+    &["test", "tests", "testing", "tmp", "temp", "scratch", "ci", "e2e", "spec", "memory"];
+/// Words in the names of databases that a developer fills, and can fill again.
+const FOR_DEVELOPERS: &[&str] = &["dev", "devel", "development", "local", "sandbox", "playground"];
 /// Words that end like those and mean something else.
 const NOT_FOR_TESTS: &[&str] = &["latest", "contest", "attest", "protest", "greatest"];
 
-/// What a destroyed database is by the words of the command: one for tests or development is made anew every
-/// day, unless the command speaks of production as well.
-pub(crate) fn database(command: &str) -> &'static str {
+/// What a destroyed database is by the words of the command: one for tests is made anew every day, one for
+/// development can be, unless the command speaks of production as well. Without such a word it is `usual`.
+pub(crate) fn database(command: &str, usual: &'static str) -> &'static str {
     if is_production(command) {
         return "database";
     }
     let command = command.to_ascii_lowercase().replace("/dev/", "/");
-    let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
-    let named = words.any(|word| {
-        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        let glued =
-            (word.ends_with("test") || word.starts_with("test")) && !NOT_FOR_TESTS.contains(&word);
-        glued || FOR_TESTS.contains(&word)
-    });
-    if named { "test-database" } else { "database" }
+    let has = |is: &dyn Fn(&str) -> bool| {
+        let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| is(word.trim_end_matches(|c: char| c.is_ascii_digit())))
+    };
+    let is_glued = |word: &str| {
+        (word.ends_with("test") || word.starts_with("test")) && !NOT_FOR_TESTS.contains(&word)
+    };
+    if has(&|word| is_glued(word) || FOR_TESTS.contains(&word)) {
+        "test-database"
+    } else if has(&|word| FOR_DEVELOPERS.contains(&word)) {
+        "dev-database"
+    } else {
+        usual
+    }
 }
 
 /// Whether a command speaks of what customers use.

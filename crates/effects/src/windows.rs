@@ -14,7 +14,7 @@ use crate::mark;
 use crate::path;
 use crate::program::table::Lang;
 use crate::run::Run;
-use crate::shell::scope::Scope;
+use crate::shell::scope::{Scope, is_secret_name};
 use crate::windows::cut::{parameters, pieces};
 use crate::windows::known::Command;
 
@@ -226,6 +226,9 @@ impl Run<'_> {
             if called {
                 self.unknown(Verb::Runs, Reason::ProgramName);
             }
+            if !words.get(1).is_some_and(|word| word.starts_with('=')) {
+                self.windows_variables(&words);
+            }
             return self.windows_expression(&words);
         }
         name = path::base_name(&name.replace('\\', "/")).trim_end_matches(".exe").to_owned();
@@ -238,6 +241,9 @@ impl Run<'_> {
         let (options, mut targets) = parameters(&args, lang);
         redirected(self, scope, &mut targets);
         self.program(&name, "");
+        if matches!(name.as_str(), "write-output" | "write-host" | "out-string" | "echo") {
+            self.windows_variables(&words);
+        }
         let command = Command { lang, name: &name, words: &words, options, targets, remote };
         self.windows_known(scope, &command)
     }
@@ -253,6 +259,24 @@ impl Run<'_> {
         }
     }
 
+    /// Variables of the environment that are shown: `$env:NAME`, `%NAME%`.
+    fn windows_variables(&mut self, words: &[String]) {
+        for word in words {
+            let lower = word.to_ascii_lowercase();
+            let power = lower.match_indices("$env:").map(|(at, front)| at + front.len());
+            let cmd = lower.match_indices('%').map(|(at, front)| at + front.len());
+            for at in power.chain(cmd) {
+                let rest = word.get(at..).unwrap_or_default();
+                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+                let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+                if is_secret_name(name) {
+                    self.secret_name = name.into();
+                    self.secret(Verb::Exposes);
+                }
+            }
+        }
+    }
+
     /// A computed command or a method call.
     fn windows_expression(&mut self, words: &[String]) -> bool {
         let line = words.join(" ");
@@ -261,6 +285,17 @@ impl Run<'_> {
             let url = line.get(at..).unwrap_or_default();
             let end = url.find(['\'', '"', ')', ' ']).unwrap_or(url.len());
             self.host(url.get(..end).unwrap_or_default());
+        }
+        if let Some((_, asked)) = lower.split_once("::getenvironmentvariable") {
+            let name = asked.trim_start_matches(['(', '\'', '"']).split(['\'', '"']).next();
+            match name {
+                Some(name) if asked.starts_with('(') && is_secret_name(name) => {
+                    self.secret_name = name.to_ascii_uppercase().into();
+                    self.secret(Verb::Exposes);
+                }
+                _ if asked.starts_with('s') => self.environment(),
+                _ => {}
+            }
         }
         if lower.contains("downloadstring") || lower.contains("downloaddata") {
             return true;
@@ -314,8 +349,11 @@ impl Run<'_> {
         if let Some(folder) = text.strip_suffix("*.*") {
             text = format!("{folder}*");
         }
-        if text.len() == 2 && text.ends_with(':') {
-            text.push('/');
+        // `C:x`, as a shell leaves it that takes the backslash away.
+        if path::has_drive_letter(&text)
+            && !text.get(2..).is_some_and(|r| r.starts_with(['/', '\\']))
+        {
+            text.insert(2, '/');
         }
         if text.contains('$') || text.contains('%') {
             self.unknown(verb, Reason::PathText);

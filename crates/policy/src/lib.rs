@@ -31,7 +31,7 @@ mod judged;
 mod lint;
 mod schema;
 
-pub use compile::analysed::AnalysedEffects;
+pub use compile::analysed::{AnalysedEffects, Reach};
 pub use compile::effects::{
     CallEffects, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
 };

@@ -1,9 +1,9 @@
-//! The gate guards itself (law 13): a hook of its own refuses calls that would write or delete
+//! The gate guards itself (law 13): hooks of its own refuse calls that would write or delete
 //! Tollgate's policies, switches, ledger, state or binary, or the settings in which its hosts' hooks stand,
 //! or run its answering and switching commands, as far as the effects of a call are known.
 //!
-//! It holds under every policy and in mode `dry_run`; only mode `off`, which a managed or user policy
-//! sets, lifts it. What it cannot see: a tool whose arguments no policy declares and no adapter reads.
+//! They hold under every policy and in mode `dry_run`; only mode `off`, which a managed or user policy
+//! sets, lifts them. What they cannot see: a tool whose arguments no policy declares and no adapter reads.
 
 use crate::host_files;
 use crate::knowledge;
@@ -16,10 +16,20 @@ use tollgate_gate::{
     EventKind, Hook, Matcher, Opinion, Refusal, Roles, Subject, Test, TestError, Vote, inline,
 };
 use tollgate_policy::compile::paths::{PathGlobs, literal};
-use tollgate_policy::{AnalysedEffects, LayerStatus, ToolFacts};
+use tollgate_policy::{AnalysedEffects, LayerStatus, Reach, ToolFacts};
 
-/// The hook's name.
+/// The name of the hook that looks first, at what is named; see [`is_guard`].
 pub const GUARD: &str = "tollgate-guards-itself";
+
+/// The name of the hook that looks last, at whole folders above what is guarded. A command like `rm -rf ~`
+/// takes Tollgate's files along without being about them: where a hook of the policy refuses it, a person
+/// must see that one.
+const GUARD_OF_FOLDERS: &str = "tollgate-guards-itself-in-folders";
+
+/// Whether the hook of this name is the gate's own guard, which no policy lifts.
+pub fn is_guard(hook: &str) -> bool {
+    matches!(hook, GUARD | GUARD_OF_FOLDERS)
+}
 
 /// The commands that answer for a person, switch something, or change what guards: the one table of
 /// them. Whoever adds such a command adds a line.
@@ -163,19 +173,24 @@ impl Guarded {
     }
 }
 
-/// The hook.
-pub(crate) fn hook(whereabouts: Whereabouts, facts: &ToolFacts) -> Hook {
+/// The hooks: one in front of all others, one behind them.
+pub(crate) fn hooks(whereabouts: Whereabouts, facts: &ToolFacts) -> [Hook; 2] {
     let effects = knowledge::analysed(facts);
-    let guard = Guard { effects, whereabouts, guarded: OnceLock::new() };
-    let refuse = inline(|_| {
-        let refusal = Refusal::because("this would change what guards the agent")
-            .with_remedy("a person can make this change, outside of the agent");
-        Ok(Opinion::vote(Vote::Deny(refusal)))
-    });
-    let hook = Hook::new(GUARD, EventKind::PreTool, Roles::JUDGE, refuse)
-        .matching(Matcher::Test(Arc::new(guard)))
-        .with_priority(i32::MIN);
-    hook.guarding()
+    let guard = Arc::new(Guard { effects, whereabouts, guarded: OnceLock::new() });
+    [(GUARD, Reach::Itself, i32::MIN), (GUARD_OF_FOLDERS, Reach::FolderAbove, i32::MAX)].map(
+        |(name, reach, priority)| {
+            let refuse = inline(|_| {
+                let refusal = Refusal::because("this would change what guards the agent")
+                    .with_remedy("a person can make this change, outside of the agent");
+                Ok(Opinion::vote(Vote::Deny(refusal)))
+            });
+            let look = Look { guard: Arc::clone(&guard), reach };
+            let hook = Hook::new(name, EventKind::PreTool, Roles::JUDGE, refuse)
+                .matching(Matcher::Test(Arc::new(look)))
+                .with_priority(priority);
+            hook.guarding()
+        },
+    )
 }
 
 impl Guard {
@@ -186,17 +201,24 @@ impl Guard {
     }
 }
 
-impl Test for Guard {
+/// One of the two looks at a call.
+struct Look {
+    guard: Arc<Guard>,
+    reach: Reach,
+}
+
+impl Test for Look {
     fn test(&self, subject: &Subject<'_>) -> Result<bool, TestError> {
         let Some(call) = subject.payload.tool_call() else { return Ok(false) };
         let session = &subject.event.session;
-        let guarded = self.guarded()?;
-        let touched = self.effects.touches(call, session, &guarded.protected, &guarded.paths);
-        Ok(touched.is_some())
+        let guarded = self.guard.guarded()?;
+        let effects = &self.guard.effects;
+        let touched = effects.touches(call, session, &guarded.protected, &guarded.paths);
+        Ok(touched == Some(self.reach))
     }
 
     fn describe(&self) -> String {
-        match self.guarded() {
+        match self.guard.guarded() {
             Ok(Guarded { protected, .. }) => {
                 format!("touches {:?} or {:?}", protected.paths, protected.programs)
             }
@@ -207,7 +229,7 @@ impl Test for Guard {
 
 #[cfg(test)]
 mod tests {
-    use super::{GUARD, Resolved};
+    use super::{GUARD, GUARD_OF_FOLDERS, Resolved, is_guard};
     use crate::{Places, Tollgate};
     use std::future::Future;
     use std::path::Path;
@@ -273,7 +295,7 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
         let refused = |tool: &str, key: &str, value: &str| {
             let decision = decide(tool, key, value);
             assert_eq!(decision.verdict, Verdict::Deny, "{value}");
-            assert_eq!(decision.hook.as_deref(), Some(GUARD), "{value}");
+            assert!(decision.hook.as_deref().is_some_and(is_guard), "{value}");
         };
         for again in [false, true] {
             if again {
@@ -316,7 +338,9 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
                 );
             }
         }
-        assert!(ready(tollgate.gate().disable(GUARD, "no")).is_err());
+        for guard in [GUARD, GUARD_OF_FOLDERS] {
+            assert!(ready(tollgate.gate().disable(guard, "no")).is_err());
+        }
     }
 
     #[test]
@@ -342,7 +366,7 @@ hooks: [{ name: all, on: pre_tool, match: { tool: other }, deny: no }]
             ready(tollgate.gate().judge(event)).hook
         };
         let refused = |tool: &str, key: &str, value: &str| {
-            assert_eq!(decide(tool, key, value).as_deref(), Some(GUARD), "{value}");
+            assert!(decide(tool, key, value).as_deref().is_some_and(is_guard), "{value}");
         };
         for file in [
             ".claude/settings.json",

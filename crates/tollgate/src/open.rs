@@ -607,8 +607,8 @@ impl Builder {
             builder = builder.approver(over(approver.clone().map(|asking| asking as _)));
         }
         builder = with_vault(builder, &source);
-        let guard = guard::hook(whereabouts, &settings.tools);
-        let gate = Arc::new(builder.hooks([guard]).hooks(self.hooks).build()?);
+        let guards = guard::hooks(whereabouts, &settings.tools);
+        let gate = Arc::new(builder.hooks(guards).hooks(self.hooks).build()?);
         let (trust, mode, in_force) = (self.trust, self.mode, Mutex::new(in_force));
         Ok(Tollgate { gate, clock, source, trust, mode, approver, in_force, trouble })
     }

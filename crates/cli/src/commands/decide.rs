@@ -7,6 +7,7 @@
 use crate::args::{DecideArguments, Globals};
 use crate::desk::unopened;
 use crate::exit::{Exit, Failure};
+use crate::hook::HostPrompt;
 use crate::output::{answer, tell_people, told};
 use serde_json::json;
 use std::io::{BufRead, Read as _};
@@ -81,7 +82,8 @@ fn tell(heard: Result<(Reloaded, Name), ReloadError>) {
 /// A gate that decides as `decide` does in this folder, and keeps nothing.
 pub(crate) fn quiet_gate(globals: &Globals, folder: &Path) -> Result<Tollgate, OpenError> {
     let builder = builder(globals, folder)?.ledger(Arc::new(NoLedger));
-    builder.state(Arc::new(MemoryState::new())).open()
+    let nobody = HostPrompt { can_ask: false, durable: None };
+    builder.state(Arc::new(MemoryState::new())).approver(Arc::new(nobody)).open()
 }
 
 /// The policies that count: the named files and nothing else, or what is in force in this folder.

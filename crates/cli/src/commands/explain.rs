@@ -9,10 +9,10 @@ use crate::output::answer;
 use crate::past::{self, Last};
 use serde_json::{Value, json};
 use std::path::Path;
-use tollgate::GUARD;
 use tollgate::gate::scrub::scrub_json;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Decision, Event, Json, VoteKind};
+use tollgate::is_guard;
 use tollgate::policy::detection::DetectScrub;
 use tollgate::policy::{Explanation, explain};
 
@@ -57,13 +57,14 @@ fn guarded(globals: &Globals, event: &Event, explanation: &mut Explanation) -> R
     let place = place.map(Path::new).filter(|place| place.is_dir()).unwrap_or(Path::new("."));
     let gate = quiet_gate(globals, place).map_err(|error| unopened(&error))?;
     let decision = block_on(gate.gate().judge(event.clone()))?;
-    if decision.hook.as_deref() == Some(GUARD) {
+    let guard = decision.hook.as_deref().filter(|hook| is_guard(hook));
+    if let Some(guard) = guard.map(str::to_owned) {
         explanation.verdict = VoteKind::Deny;
         let payload = explanation.decision.payload.clone();
         explanation.decision = Decision { payload, ..decision };
-        explanation.notes.push(format!(
-            "`{GUARD}` holds under every policy and ends the chain; the hooks are shown without it"
-        ));
+        explanation
+            .notes
+            .push(format!("`{guard}` holds under every policy; the hooks are shown without it"));
     }
     Ok(())
 }

@@ -10,11 +10,11 @@ use tollgate::gate::{
 };
 
 /// Leaves a question to the host's own prompt where that can be.
-pub(super) struct HostPrompt {
+pub(crate) struct HostPrompt {
     /// Whether the host can show its user a question at this event, in its mode.
-    pub(super) can_ask: bool,
+    pub(crate) can_ask: bool,
     /// Where other questions are kept.
-    pub(super) durable: Option<Arc<dyn Approver>>,
+    pub(crate) durable: Option<Arc<dyn Approver>>,
 }
 
 impl Approver for HostPrompt {

@@ -14,8 +14,8 @@ mod memory;
 mod wrapping;
 
 use crate::args::{Globals, HookArguments};
+use crate::hosting::OWN_SESSIONS;
 use answering::{Answering, Openness};
-use asking::HostPrompt;
 use memory::Memory;
 use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,6 +34,7 @@ use tollgate::store::{DiskState, StoreError, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
 use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
 
+pub(crate) use asking::HostPrompt;
 pub(crate) use fast::fast;
 
 /// How an answer begins that is a refusal only because there is no decision.
@@ -242,6 +243,8 @@ fn judged(
     let is_last_good = policy.freshness == Freshness::LastGood;
     let session = session(host, heard, &policy.workspace);
     let variable = |name: &str| std::env::var(name).ok();
+    // A question about a call that nobody made is put to nobody.
+    let is_own = session.id.starts_with(OWN_SESSIONS);
     let can_ask = heard.can_ask && !host.is_unattended(&variable);
     if begins(heard) {
         end_answers(&policy.places, &heard.who.session)?;
@@ -251,7 +254,10 @@ fn judged(
         builder = builder.host_process(host);
     }
     let tollgate = builder
-        .approver_over(move |durable| Arc::new(HostPrompt { can_ask, durable }))
+        .approver_over(move |durable| {
+            let durable = durable.filter(|_| !is_own);
+            Arc::new(HostPrompt { can_ask, durable })
+        })
         .loaded(policy.places, policy.loaded, policy.freshness)
         .wait_ms_max(answering::wait_ms_max(host, heard))
         .short_lived()

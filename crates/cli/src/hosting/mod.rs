@@ -20,6 +20,8 @@ use tollgate::gate::text::shown;
 use tollgate_hosts::Facts;
 use tollgate_hosts::settings::{FORMS, Form, Managed, Scope, form};
 
+pub(crate) use self_test::OWN_SESSIONS;
+
 /// A host, and how it writes hooks.
 #[derive(Debug, Clone, Copy)]
 struct Known {

@@ -14,7 +14,7 @@ use tollgate_hosts::canned::{refusal, shell_call};
 use tollgate_hosts::settings::TIMEOUT_MS;
 
 /// Sessions that are no host's begin so.
-pub(super) const OWN_SESSIONS: &str = "tollgate-";
+pub(crate) const OWN_SESSIONS: &str = "tollgate-";
 /// The call that must be refused.
 const CALL: &str = "tollgate pause --for 1h --reason 'the doctor asks whether this is refused'";
 /// Most bytes that are read of an answer.

@@ -160,3 +160,30 @@ fn arguments_that_a_policy_declares_are_effects_too() {
     assert!(refused.contains("writes  a.lock  the argument to"), "{refused}");
     rig.run(&["try", "--tool", "copy", "--args", r#"{"to": "a.txt"}"#]).expect(0);
 }
+
+#[test]
+fn a_hook_of_the_policy_that_refuses_is_named_before_the_guard_of_the_folders_below() {
+    let rig = rig();
+    for command in ["rm -rf /", "rm -rf ~"] {
+        let tried = rig.run(&["try", command, "--format", "json"]).expect(1).json();
+        assert_eq!(tried["hook"], "deletes-stay-inside", "{command}");
+    }
+    rig.write("user.yaml", "version: 1\nhooks: [{ name: x, on: pre_model, deny: no }]\n");
+    let tried = rig.run(&["try", "rm -rf /", "--format", "json"]).expect(1).json();
+    assert_eq!(tried["hook"], "tollgate-guards-itself-in-folders");
+}
+
+#[test]
+fn trying_asks_nobody() {
+    let rig = rig();
+    let state = rig.path("state").display().to_string();
+    let policy = rig.path("user.yaml").display().to_string();
+    let all = ["--state", &state, "--policy", &policy];
+    let run = |arguments: &[&str]| run(&rig.path("project"), &[&all, arguments].concat(), "", &[]);
+    let tried = run(&["try", "git reset --hard"]).expect(1).out;
+    assert!(tried.contains("ask by destruction-needs-a-person"), "{tried}");
+    assert!(!tried.contains("approvals approve"), "{tried}");
+    run(&["try", "codex", "git reset --hard"]).expect(1);
+    let waiting = run(&["approvals", "list"]).expect(0).out;
+    assert!(!waiting.contains("git reset"), "{waiting}");
+}

@@ -51,6 +51,8 @@ struct Reader<'p, 'a> {
     done: Arguments<'p>,
     /// Sub-command records that still fit, and how many words have been taken.
     fitting: Vec<&'p Record>,
+    /// How many words that are no options there were.
+    words: usize,
     depth: usize,
     settled: bool,
     options_over: bool,
@@ -63,7 +65,8 @@ pub(crate) fn read<'p>(program: &'p Program, argv: &[String]) -> Arguments<'p> {
         argv,
         at: 1,
         done: Arguments { record: Some(&program.root), ..Arguments::default() },
-        fitting: program.subs.iter().collect(),
+        fitting: program.subs.iter().filter(|record| !is_anywhere(record)).collect(),
+        words: 0,
         depth: 0,
         settled: program.subs.is_empty(),
         options_over: false,
@@ -90,15 +93,34 @@ pub(crate) fn read<'p>(program: &'p Program, argv: &[String]) -> Arguments<'p> {
     reader.finish()
 }
 
+/// The front of an entry whose last word may stand behind any others: `aws ** delete-*`.
+const ANYWHERE: &str = "**";
+
+/// How many of the first words of a command may be the word of such an entry: behind them stand names.
+const DEEP_WORDS_MAX: usize = 5;
+
+/// `|` parts alternatives, `*` stands for any rest of a word.
 fn fits(pattern: &str, word: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == word,
-        Some((front, back)) => {
-            word.len() >= front.len() + back.len()
-                && word.starts_with(front)
-                && word.ends_with(back)
+    pattern.split('|').any(|pattern| {
+        let mut pieces = pattern.split('*');
+        let Some(mut rest) = pieces.next().and_then(|front| word.strip_prefix(front)) else {
+            return false;
+        };
+        let mut last = None;
+        for piece in pieces {
+            if let Some(before) = last.replace(piece) {
+                match rest.split_once(before) {
+                    Some((_, behind)) => rest = behind,
+                    None => return false,
+                }
+            }
         }
-    }
+        last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+    })
+}
+
+fn is_anywhere(record: &Record) -> bool {
+    record.sub.first().is_some_and(|word| **word == *ANYWHERE)
 }
 
 impl<'p> Reader<'p, '_> {
@@ -127,16 +149,26 @@ impl<'p> Reader<'p, '_> {
         self.done.chosen.push(choice);
         if let (Some(role), Some(value)) = (choice.role, &value) {
             self.done.values.push((role, value.clone()));
+            if let Some(exact) = self.find(&format!("{name}={value}")) {
+                self.done.acts.extend(&exact.acts);
+            }
         }
         let canonical = choice.names.first().map_or_else(|| name.to_owned(), |n| n.to_string());
         self.done.options.push((canonical, value));
     }
 
     fn option(&mut self, word: &str) {
-        if matches!(word, "--help" | "--version") && self.done.positionals.is_empty() {
+        let root = &self.program.root;
+        // `cargo yank --version 1.0`: a sub-command's own.
+        let helps = match word {
+            "--help" => true,
+            "--version" => self.done.sub.is_empty(),
+            "-help" => root.single,
+            _ => false,
+        };
+        if helps && self.done.positionals.is_empty() {
             self.done.help = true;
         }
-        let root = &self.program.root;
         let long = word.starts_with("--");
         if long || root.single {
             let (name, glued) = match word.split_once('=') {
@@ -205,7 +237,9 @@ impl<'p> Reader<'p, '_> {
 
     /// Takes a word that is no option; `true` when the rest is a command of its own.
     fn positional(&mut self, word: &str) -> bool {
-        if !self.settled && self.descend(word) {
+        let descends = !self.settled && self.descend(word);
+        self.anywhere(word);
+        if descends {
             return false;
         }
         self.settled = true;
@@ -230,6 +264,19 @@ impl<'p> Reader<'p, '_> {
         }
         self.done.positionals.push(word.to_owned());
         false
+    }
+
+    /// What the table says of this word wherever it stands, unless it says something of the very place.
+    fn anywhere(&mut self, word: &str) {
+        self.words += 1;
+        let literal = |record: &Record| record.sub.last().is_some_and(|last| **last == *word);
+        if self.words > DEEP_WORDS_MAX || literal(self.record()) {
+            return;
+        }
+        let deep = self.program.subs.iter().filter(|record| is_anywhere(record));
+        for record in deep.filter(|r| r.sub.get(1).is_some_and(|pattern| fits(pattern, word))) {
+            self.done.acts.extend(&record.acts);
+        }
     }
 
     fn descend(&mut self, word: &str) -> bool {
@@ -287,6 +334,9 @@ impl<'p> Reader<'p, '_> {
             && self.done.options.iter().any(|(name, _)| name == "-h" || name == "-V")
         {
             self.done.help = true;
+        }
+        if self.done.positionals.is_empty() && self.done.nested.is_none() {
+            self.done.acts.extend(&record.bare_acts);
         }
         let inplace = self.done.acts_on(&Act::InPlace);
         let deletes = self.done.acts_on(&Act::DeletesArgs);

@@ -76,7 +76,8 @@ impl Run<'_> {
         self.of_project(&scope.cwd, None, Reason::ProjectCode);
         for word in &running.args.positionals {
             if let Some((name, value)) = word.split_once('=') {
-                if name == "SHELL" {
+                let usual = ["sh", "bash", "zsh", "dash"].contains(&path::base_name(value));
+                if name == "SHELL" && !usual {
                     self.unknown(Verb::Runs, Reason::Environment);
                 }
                 if value.trim().contains(' ') {
@@ -214,9 +215,14 @@ impl Run<'_> {
                 self.virtual_environment(scope, rest);
                 return None;
             }
-            "base64" | "json.tool" | "this" | "timeit" | "zipfile" | "tarfile" | "calendar" => {
+            "base64" | "json.tool" | "zipfile" | "tarfile" | "gzip" | "quopri" | "uu"
+            | "tokenize" | "ast" | "pprint" => {
+                for file in rest.iter().filter(|word| !word.starts_with('-')) {
+                    self.path(scope, Verb::Reads, file, false);
+                }
                 return None;
             }
+            "this" | "timeit" | "calendar" => return None,
             _ => {
                 self.unknown(Verb::Does, Reason::ProjectCode);
                 return None;
@@ -296,7 +302,8 @@ impl Run<'_> {
             .positionals
             .iter()
             .any(|unit| VITAL.iter().any(|name| unit.starts_with(name)));
-        if stops && vital {
+        // What serves others on another machine.
+        if stops && (vital || self.away) {
             self.thing(Verb::Destroys, "system");
         }
         None
@@ -327,11 +334,14 @@ fn recipes(text: &str, goals: &[&String]) -> Vec<String> {
         if line.starts_with(['#', '.', ' ']) || needs.starts_with('=') || targets.contains('=') {
             continue;
         }
+        // `all: ; command`.
+        let (needs, first) = needs.split_once(';').unwrap_or((needs, ""));
         let needs = needs.split('#').next().unwrap_or_default();
+        let first = Some(first.trim()).filter(|first| !first.is_empty());
         rules.push((
             targets.split_whitespace().collect(),
             needs.split_whitespace().collect(),
-            Vec::new(),
+            first.map(|line| line.replace("$$", "$")).into_iter().collect(),
         ));
     }
     let mut todo: Vec<&str> = goals.iter().map(|goal| goal.as_str()).collect();

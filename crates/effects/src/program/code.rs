@@ -6,6 +6,7 @@
 //! trusting a text that hides (decoding and then running): that is `unknown`.
 
 pub(crate) mod calls;
+mod environment;
 pub(crate) mod value;
 
 use crate::effect::{Reason, Target, Verb};
@@ -14,7 +15,7 @@ use crate::mark;
 use crate::net;
 use crate::program::table::Lang;
 use crate::run::Run;
-use crate::shell::scope::{Scope, is_secret_name};
+use crate::shell::scope::Scope;
 
 /// Signs of text that is decoded.
 const DECODES: &[&str] = &[
@@ -45,9 +46,18 @@ const FETCHES: &[&str] = &[
     "https.get",
     "http.get",
 ];
-const SOCKETS: &[&str] = &["socket", "Socket", "fsockopen", "net.connect", "net.createConnection"];
+const SOCKETS: &[&str] = &[
+    "socket",
+    "Socket",
+    "fsockopen",
+    "net.connect",
+    "net.createConnection",
+    "require(\"net\")",
+    "require('net')",
+    "node:net",
+];
 /// Signs of an interactive shell.
-const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "pty.spawn", "dup2", "cmd.exe", "sh -i"];
+const SHELLS: &[&str] = &["/bin/sh", "/bin/bash", "pty.spawn", "dup2", "cmd.exe", "sh -i", "sh <&"];
 const SPAWNS: &[&str] = &["child_process", "\"sh\"", "'sh'"];
 /// Signs of names that are put together.
 const REFLECTS: &[&str] = &[
@@ -65,6 +75,7 @@ const ACTS: &[&str] = &[
     "shell",
     "spawn",
     "delete",
+    "Delete(",
     "unlink",
     "rm -",
     "rm(\"",
@@ -167,9 +178,28 @@ impl Run<'_> {
                 if RENAMED.iter().any(|renamed| text.contains(renamed)) {
                     self.unknown(Verb::Runs, Reason::RunText);
                 }
+                self.shell_lines(scope, lang, text);
                 self.calls(scope, lang, text);
                 self.whole_text(lang, text, before);
             }
+        }
+    }
+
+    /// Shell texts inside of a text: IPython's `!command`, Bun's and zx's `$` in front of a template.
+    fn shell_lines(&mut self, scope: &Scope, lang: Lang, text: &str) {
+        let texts: Vec<String> = if lang == Lang::Python {
+            let lines = text.split(['\n', ';']).map(str::trim_start);
+            let shell = |line: &str| line.strip_prefix('!').map(str::to_owned);
+            lines.filter_map(shell).filter(|line| !line.starts_with('=')).collect()
+        } else if lang == Lang::Node {
+            let templates = text.match_indices("$`");
+            let inside = templates.filter_map(|(at, _)| text.get(at + 2..)?.split('`').next());
+            inside.map(|inside| inside.replace("${", &format!("{}{{", mark::VOID))).collect()
+        } else {
+            return;
+        };
+        for inside in texts {
+            self.run_text(&mut scope.clone(), &inside, "");
         }
     }
 
@@ -188,119 +218,17 @@ impl Run<'_> {
         if fetched || reversed {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
-        let reflects = any(REFLECTS) || (text.contains("getattr(") && any(&["os", "builtins"]));
+        // A terminal for whoever sits at the other end.
+        let reflects = any(REFLECTS)
+            || text.contains("pty.spawn")
+            || (text.contains("getattr(") && any(&["os", "builtins"]));
         if reflects && !found(self, Verb::Runs) && lang != Lang::Other {
             self.unknown(Verb::Runs, Reason::RunText);
         }
         if lang == Lang::Other && any(ACTS) {
             self.unknown(Verb::Runs, Reason::RunText);
         }
-        self.environment_of(text);
-        self.named_secrets(text);
-    }
-
-    /// `os.getenv("API_TOKEN")` and its like.
-    fn named_secrets(&mut self, text: &str) {
-        const ASKS: [&str; 8] = [
-            "getenv(",
-            "Getenv(",
-            "get_env(",
-            "ENV.fetch(",
-            "env.get(",
-            "env::var(",
-            "System.getenv(",
-            "lookup_env(",
-        ];
-        for (at, ask) in ASKS.iter().flat_map(|ask| text.match_indices(ask)) {
-            let inside = text.get(at + ask.len()..).unwrap_or_default().trim_start();
-            let name: String = inside
-                .trim_start_matches(['"', '\'', 'b'])
-                .chars()
-                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-                .take(64)
-                .collect();
-            if is_secret_name(&name) {
-                self.secret_name = name.into();
-                self.secret(Verb::Exposes);
-            }
-        }
-    }
-
-    /// The environment in a filter of `jq`: `env`, `$ENV`, `env.NAME`.
-    pub(crate) fn jq_environment(&mut self, filter: &str) {
-        for (at, word) in filter.match_indices("env").chain(filter.match_indices("$ENV")) {
-            let before = filter.get(..at).unwrap_or_default().chars().next_back();
-            let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '"' | '$');
-            let rest = filter.get(at + word.len()..).unwrap_or_default();
-            if before.is_some_and(part)
-                || rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-            {
-                continue;
-            }
-            self.variable_of(rest);
-        }
-    }
-
-    fn awk_environment(&mut self, text: &str) {
-        for (at, word) in text.match_indices("ENVIRON") {
-            self.variable_of(text.get(at + word.len()..).unwrap_or_default());
-        }
-    }
-
-    /// What stands behind the environment as a whole: a name, or nothing.
-    fn variable_of(&mut self, rest: &str) {
-        let named = rest.trim_start_matches(['.', '[', '"', '\'']);
-        let name: String =
-            named.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').take(64).collect();
-        if name.is_empty() || named.len() == rest.len() {
-            self.environment();
-        } else if is_secret_name(&name) {
-            self.secret_name = name.into();
-            self.secret(Verb::Exposes);
-        }
-    }
-
-    fn environment_of(&mut self, text: &str) {
-        for needle in ["os.environ", "process.env", "%ENV", "ENV.", "getenv()", "$_ENV", "ENV["] {
-            let mut rest = text;
-            while let Some(at) = rest.find(needle) {
-                rest = rest.get(at + needle.len()..).unwrap_or_default();
-                let after = rest.trim_start_matches(['[', '.', '(', '\'', '"', '{', '?', '$']);
-                let after =
-                    after.strip_prefix("get(").unwrap_or(after).trim_start_matches(['\'', '"']);
-                let name: String = after
-                    .chars()
-                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-                    .take(64)
-                    .collect();
-                let upper = !name.is_empty() && name.chars().all(|c| !c.is_ascii_lowercase());
-                if upper && is_secret_name(&name) {
-                    self.secret_name = name.into();
-                    self.secret(Verb::Exposes);
-                } else if !upper
-                    && !matches!(
-                        name.as_str(),
-                        "copy" | "update" | "pop" | "setdefault" | "fetch" | "key" | "has_key"
-                    )
-                {
-                    let prints = [
-                        "print",
-                        "console.log",
-                        "puts",
-                        "echo",
-                        "dumps",
-                        "stringify",
-                        "p ",
-                        "dict(",
-                    ];
-                    // `node -p process.env` prints what the text is worth.
-                    let alone = text.trim().trim_end_matches(';') == needle.trim_end_matches('.');
-                    if alone || prints.iter().any(|word| text.contains(word)) {
-                        self.environment();
-                    }
-                }
-            }
-        }
+        self.environment_of(lang, text);
     }
 
     /// `sed`: the commands that write files or run programs.

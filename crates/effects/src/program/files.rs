@@ -69,6 +69,20 @@ impl Run<'_> {
         running.stdin.to_owned()
     }
 
+    /// `envsubst`: its input with the values of the variables in it.
+    pub(crate) fn envsubst(&mut self, running: &Running<'_, '_>) -> String {
+        let names = running.stdin.split('$').skip(1).map(|rest| {
+            let rest = rest.strip_prefix('{').unwrap_or(rest);
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+        });
+        if let Some(name) = names.into_iter().find(|name| is_secret_name(name)) {
+            self.secret_name = name.into();
+            return mark::SECRET.to_string();
+        }
+        mark::VOID.to_string()
+    }
+
     /// `printenv`: all variables, or the ones named.
     pub(crate) fn print_environment(&mut self, running: &Running<'_, '_>) -> String {
         if running.args.positionals.is_empty() {
@@ -221,6 +235,10 @@ impl Run<'_> {
             return if literal && !secret { mark::WORD.to_string() } else { text.to_owned() };
         }
         let _ = scope;
+        let pattern = running.args.positionals.first().map_or("", |p| p.as_str());
+        if text.lines().all(|line| line == mark::BELOW.to_string()) && !running.args.has("-v") {
+            return credentials_named(pattern).unwrap_or_else(|| text.to_owned());
+        }
         text.to_owned()
     }
 
@@ -428,4 +446,24 @@ fn substitution(script: &str) -> Option<(String, String)> {
         |text: &str| !text.contains(['\\', '.', '*', '[', ']', '^', '$', '&', '+', '?', '(']);
     (flags == "g" && !from.is_empty() && literal(from) && literal(to))
         .then(|| (from.to_owned(), to.to_owned()))
+}
+
+/// `ls -A | grep env`: of a list of files, those that are named like ones that hold credentials.
+fn credentials_named(pattern: &str) -> Option<String> {
+    const NAMES: &[&str] = &[
+        ".env",
+        "id_rsa",
+        "id_ed25519",
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".pgpass",
+        "credentials",
+        "credentials.json",
+        ".git-credentials",
+    ];
+    let plain = pattern.trim_start_matches(['^', '\\', '.']).trim_end_matches('$');
+    let named = |name: &&&str| plain.len() > 2 && name.trim_start_matches('.') == plain;
+    let name = NAMES.iter().find(named)?;
+    Some(format!("{0}\n{0}/{name}", mark::BELOW))
 }

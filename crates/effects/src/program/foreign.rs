@@ -71,6 +71,49 @@ const REGISTRIES: &[&str] = &[
     "pkgs.dev.azure.com",
 ];
 
+/// Domains of modules of Go that many use.
+const MODULE_DOMAINS: &[&str] = &[
+    "golang.org",
+    "google.golang.org",
+    "cloud.google.com",
+    "gopkg.in",
+    "k8s.io",
+    "uber.org",
+    "mongodb.org",
+    "opentelemetry.io",
+    "etcd.io",
+    "helm.sh",
+    "istio.io",
+    "dagger.io",
+    "tailscale.com",
+    "honnef.co",
+    "mvdan.cc",
+    "gotest.tools",
+    "entgo.io",
+    "gorm.io",
+    "goa.design",
+    "rsc.io",
+    "filippo.io",
+    "modernc.org",
+    "cuelang.org",
+    "connectrpc.com",
+    "buf.build",
+    "oras.land",
+    "gocloud.dev",
+    "fyne.io",
+    "gioui.org",
+    "wails.io",
+    "4d63.com",
+    "mellium.im",
+    "zx2c4.com",
+    "cloudfoundry.org",
+    "storj.io",
+    "go-simpler.org",
+    "pulumi.com",
+    "temporal.io",
+    "charm.sh",
+];
+
 /// Variables that say which server packages or tools come from.
 const VARIABLES: &[&str] = &[
     "PIP_INDEX_URL",
@@ -114,6 +157,14 @@ const NAMED_VARIABLES: &[(&str, &str)] =
 
 /// How many such folders of a text are kept.
 const FOLDERS_MAX: usize = 32;
+
+/// Whether modules of Go that many use come from a domain.
+pub(crate) fn is_known_module_domain(domain: &str) -> bool {
+    let below = |known: &&str| {
+        domain.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    FORGES.iter().chain(MODULE_DOMAINS).any(below)
+}
 
 pub(crate) fn is_registry_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();

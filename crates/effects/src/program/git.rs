@@ -115,6 +115,12 @@ impl Run<'_> {
         if running.argv.iter().any(helper) {
             self.unknown(Verb::Runs, Reason::RunText);
         }
+        // `git clean -fd :/`: from the top.
+        if running.args.sub == "clean"
+            && running.args.positionals.iter().any(|p| p.starts_with(':'))
+        {
+            self.thing(Verb::Destroys, "work");
+        }
         if running.args.unknown_sub {
             if mark::has_mark(running.args.positionals.first().map_or("", |p| p.as_str())) {
                 self.unknown(Verb::Runs, Reason::ProgramName);
@@ -153,6 +159,8 @@ impl Run<'_> {
         }
         if key == "core.hookspath" && !matches!(value, ".husky" | ".githooks" | ".husky/_" | "") {
             self.unknown(Verb::Runs, Reason::GitConfig);
+            self.thing(Verb::Persists, "git-hooks");
+        } else if key == "init.templatedir" {
             self.thing(Verb::Persists, "git-hooks");
         } else if key.starts_with("url.") || key == "protocol.ext.allow" || key == "include.path" {
             self.thing(Verb::Persists, "git-config");
@@ -233,10 +241,7 @@ impl Run<'_> {
             let name = name.rsplit(':').next().unwrap_or_default();
             name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
         };
-        let shared = refs.iter().map(short).any(|name| {
-            let first = name.split('/').next().unwrap_or_default();
-            SHARED.contains(&name.as_str()) || first == "release" || mark::has_void(&name)
-        });
+        let shared = refs.iter().map(short).any(|name| is_shared(&name));
         let plus = refs.iter().any(|reference| reference.starts_with('+'));
         let deletes =
             args.has("--delete") || refs.iter().any(|r| r.starts_with(':') && r.len() > 1);
@@ -258,6 +263,45 @@ impl Run<'_> {
             self.thing(Verb::Destroys, if shared { "shared-history" } else { "remote-branch" });
         }
         self.thing(Verb::Publishes, "git-remote");
+        None
+    }
+
+    /// `git branch -f NAME`, `-D NAME`: what only stands on that branch is thrown away.
+    pub(crate) fn git_branch(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        self.git(scope, running);
+        let args = running.args;
+        let moved = args.has("-f") && args.positionals.first().is_some_and(|name| is_shared(name));
+        let copied = args.has("-C") && args.positionals.last().is_some_and(|name| is_shared(name));
+        if args.has("-D") || moved || copied {
+            self.thing(Verb::Destroys, "branch");
+        }
+        Some(mark::WORD.to_string())
+    }
+
+    /// `gh api`, `glab api`: what a request by hand does to what stands there.
+    pub(crate) fn forge_api(&mut self, running: &Running<'_, '_>) -> Option<String> {
+        const TALK: &[&str] =
+            &["comments", "/issues", "/pulls", "/merge_requests", "/notes", "labels", "/statuses"];
+        let args = running.args;
+        let place = args.positionals.first().map_or("", String::as_str);
+        let method = args.value("-X").unwrap_or_default().to_ascii_uppercase();
+        let talks = TALK.iter().any(|part| place.contains(part)) && !place.ends_with("/merge");
+        if matches!(method.as_str(), "PATCH" | "PUT") && !talks {
+            self.thing(Verb::Escalates, "remote-settings");
+        }
+        let changes = |text: &String| {
+            text.contains("mutation")
+                && ["delete", "remove", "archive", "transfer", "updateRepository", "updateBranch"]
+                    .iter()
+                    .any(|verb| text.contains(verb))
+        };
+        if running.argv.iter().any(changes) {
+            self.thing(Verb::Destroys, "remote-object");
+        }
         None
     }
 
@@ -321,6 +365,11 @@ impl Run<'_> {
             self.put_back(scope, running.argv.get(at + 1..).unwrap_or_default());
         }
         let dot = args.positionals.iter().any(|word| word == "." || word == "./" || word == ":/");
+        let onto = args.value("-B").or(args.value("-C"));
+        let named = onto.or(args.positionals.first().map(String::as_str));
+        if (args.has("-B") || args.has("-C")) && named.is_some_and(is_shared) {
+            self.thing(Verb::Destroys, "branch");
+        }
         let creates = args.has("-b") || args.has("-B") || args.has("--orphan") || args.has("-c");
         let many = args.positionals.len() > 1 && !creates && !args.has("--track");
         if (after.is_some() || dot || args.has("-f") || many) && !args.has("-p") {
@@ -328,6 +377,11 @@ impl Run<'_> {
         }
         None
     }
+}
+
+/// Whether more than one person builds on a branch, by its name.
+fn is_shared(name: &str) -> bool {
+    SHARED.contains(&name) || name.split('/').next() == Some("release") || mark::has_void(name)
 }
 
 /// Whether a setting, or a section with it, says which hooks guard the repository.

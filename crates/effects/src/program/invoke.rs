@@ -84,6 +84,12 @@ impl Run<'_> {
         if let Some(stdout) = self.builtin(scope, &argv, stdin) {
             return stdout;
         }
+        if name == "type" && argv.get(1).is_some_and(|word| path::has_drive_letter(word)) {
+            // Of `cmd`, and not the shell's own.
+            let text = self.piece.text.to_string();
+            self.windows_text(scope, Lang::Cmd, &text);
+            return mark::VOID.to_string();
+        }
         let base = path::base_name(&name.replace('\\', "/")).to_owned();
         if let Some(sub) = base.strip_prefix("git-")
             && self.ctx.programs.get(&base).is_none()
@@ -147,8 +153,9 @@ impl Run<'_> {
         let at = path::normalise(&scope.cwd, known).unwrap_or_default();
         let in_project = known.contains('/')
             && !mark::has_void(name)
-            && !PROGRAM_FOLDERS.iter().any(|folder| at.starts_with(folder))
-            && at.len() > 1
+            && !PROGRAM_FOLDERS
+                .iter()
+                .any(|folder| at.starts_with(folder) || folder.starts_with(at.as_str()))
             || name.starts_with(mark::BELOW);
         if in_project {
             self.program(&mark::shown(path::base_name(name)), "");
@@ -275,7 +282,7 @@ impl Run<'_> {
             None => None,
         };
         self.acts(&inner, &running);
-        self.roles(&inner, &running, handler.is_some_and(Handler::runs_the_rest));
+        let printed = self.roles(&inner, &running, handler.is_some_and(Handler::runs_the_rest));
         if argv.iter().any(|word| word.contains(mark::SECRET)) || stdin.contains(mark::SECRET) {
             let contacts = self.out.iter().skip(before).any(|e| e.verb == Verb::Contacts);
             let login = args.has("--password-stdin") || args.has("--with-token");
@@ -283,7 +290,7 @@ impl Run<'_> {
                 self.secret(Verb::Sends);
             }
         }
-        handled.unwrap_or_else(|| self.output(&inner, record, &running))
+        handled.or(printed).unwrap_or_else(|| self.output(&inner, record, &running))
     }
 
     /// What the program prints.
@@ -386,6 +393,10 @@ impl Run<'_> {
             Handler::GitPush => self.git_push(running),
             Handler::GitRemote => self.git_remote(running),
             Handler::GitCheckout => self.git_checkout(inner, running),
+            Handler::GitBranch => self.git_branch(inner, running),
+            Handler::ForgeApi => self.forge_api(running),
+            Handler::Device => self.device_shell(inner, running),
+            Handler::Envsubst => Some(self.envsubst(running)),
             Handler::Tar => self.tar(inner, running),
             Handler::Dd => self.dd(inner, running),
             Handler::Curl => Some(self.curl(inner, running)),

@@ -6,19 +6,22 @@ use crate::effect::{Reason, Target, Verb};
 use crate::files::Entry;
 use crate::mark;
 use crate::net;
-use crate::path;
+use crate::path::{self, ELSEWHERE, PathTarget};
 use crate::program::invoke::Running;
 use crate::program::table::{Act, Role};
 use crate::run::Run;
 use crate::shell::scope::Scope;
+use crate::things;
 
 impl Run<'_> {
     pub(crate) fn acts(&mut self, scope: &Scope, running: &Running<'_, '_>) {
         let unguarded = running.args.acts_on(&Act::Unguarded);
+        let emulated = is_emulated_cloud(running);
         for act in &running.args.acts {
             match act {
                 Act::Thing(Verb::Escalates, thing)
                     if &**thing == "attack-tool" && probes_own(running) => {}
+                Act::Thing(Verb::Destroys | Verb::Escalates, _) if emulated => {}
                 Act::Thing(verb, thing) => self.thing(*verb, thing),
                 Act::Path(verb, path) => {
                     let home = self.home();
@@ -32,6 +35,12 @@ impl Run<'_> {
                 Act::Listens => self.thing(Verb::Listens, "port"),
                 Act::SendsInput => self.thing(Verb::Sends, "input"),
                 Act::RunsInput => self.effective_input(running.stdin),
+                Act::ShellInput => {
+                    if running.args.nested.is_none() && !running.stdin.is_empty() {
+                        let mut inner = scope.clone();
+                        self.run_text(&mut inner, running.stdin, "");
+                    }
+                }
                 Act::Environment => self.environment(),
                 Act::ProjectCode => self.of_project(&scope.cwd, None, Reason::ProjectCode),
                 Act::Opaque => self.unknown(Verb::Does, Reason::Program),
@@ -64,25 +73,38 @@ impl Run<'_> {
         }
     }
 
-    pub(crate) fn roles(&mut self, scope: &Scope, running: &Running<'_, '_>, rest_has_run: bool) {
+    /// Does what the values mean; gives what a command among them prints.
+    pub(crate) fn roles(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+        rest_has_run: bool,
+    ) -> Option<String> {
         let args = running.args;
         let tree = args.acts_on(&Act::Tree);
+        let mut printed = None;
         for (role, value) in &args.values {
-            self.role(scope, running, *role, value, tree);
+            if *role == Role::Shell {
+                let mut inner = scope.clone();
+                printed = Some(self.run_text(&mut inner, value, ""));
+            } else {
+                self.role(scope, running, *role, value, tree);
+            }
         }
         if rest_has_run {
-            return;
+            return printed.filter(|text| text.contains(mark::SECRET));
         }
         if let Some(nested) = &args.nested {
-            match args.packaged {
+            printed = Some(match args.packaged {
                 true => self.package(scope, nested, running.stdin),
                 false => self.invoke_apart(scope, nested.clone(), running.stdin),
-            };
+            });
         }
         if let Some(rest) = &args.shell_rest {
             let mut inner = scope.clone();
-            self.run_text(&mut inner, &rest.join(" "), running.stdin);
+            printed = Some(self.run_text(&mut inner, &rest.join(" "), running.stdin));
         }
+        printed
     }
 
     fn role(
@@ -110,7 +132,10 @@ impl Run<'_> {
             Role::Send => self.upload(scope, value),
             Role::Data => self.send_data(scope, value),
             Role::Remote => match net::remote_host(value) {
-                Some(host) => self.host(host),
+                Some(host) => {
+                    self.host(host);
+                    self.fetched_file(value);
+                }
                 None => {
                     self.path(scope, Verb::Reads, value, tree);
                     let sends = running.args.values.iter().any(|(role, value)| {
@@ -138,7 +163,8 @@ impl Run<'_> {
             Role::Program if value.starts_with('/') && self.is_shared(value) => {
                 self.unknown(Verb::Runs, Reason::ProgramName)
             }
-            Role::Shell | Role::Program => {
+            Role::Shell => {}
+            Role::Program => {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, value, "");
             }
@@ -148,6 +174,15 @@ impl Run<'_> {
             }
             Role::Method => {}
             Role::Device => self.formatted(scope, value),
+        }
+    }
+
+    /// `host:path`: a file that lies there, and comes here.
+    fn fetched_file(&mut self, value: &str) {
+        let path = value.split_once(':').map_or("", |(_, path)| path);
+        if let Some(path) = path::normalise("/", path.trim_start_matches("~/")) {
+            let target = PathTarget::new(format!("{ELSEWHERE}{path}"), None, false);
+            self.out.add(Verb::Reads, Target::Path(target), &self.piece);
         }
     }
 
@@ -175,8 +210,13 @@ impl Run<'_> {
             return;
         }
         self.path(scope, Verb::Reads, value, false);
-        if let Some(text) = self.content(scope, value) {
-            self.sql(&text);
+        match self.content(scope, value) {
+            Some(text) => self.sql(&text),
+            // Statements that nobody has read, for what customers use.
+            None if things::is_production(&self.piece.text) => {
+                self.unknown(Verb::Destroys, Reason::RunText);
+            }
+            None => {}
         }
     }
 
@@ -331,6 +371,14 @@ fn is_body(file: &str) -> bool {
     let name = path::base_name(file);
     let end = name.rsplit('.').next().unwrap_or_default();
     BODIES.contains(&end) || mark::has_mark(end)
+}
+
+/// Whether a cloud's program speaks to one that is emulated on this machine.
+fn is_emulated_cloud(running: &Running<'_, '_>) -> bool {
+    let own = |(role, value): &(Role, String)| {
+        *role == Role::Url && net::host_of(value).is_some_and(|host| net::is_own(&host))
+    };
+    running.name == "awslocal" || (running.name == "aws" && running.args.values.iter().any(own))
 }
 
 /// Whether all that a program is aimed at is this machine: one's own app is tested, nobody attacked. What

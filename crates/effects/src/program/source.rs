@@ -10,7 +10,7 @@ use crate::mark;
 use crate::net;
 use crate::path;
 use crate::program::code::language_of;
-use crate::program::foreign::is_known_registry;
+use crate::program::foreign::{is_known_module_domain, is_known_registry};
 use crate::program::invoke::Running;
 use crate::program::table::{Act, Lang, Role, Spec};
 use crate::run::Run;
@@ -57,6 +57,12 @@ impl Run<'_> {
                 self.thing(Verb::Exposes, "app-config");
             }
             Spec::Template => {}
+            Spec::Options => {
+                self.path(scope, Verb::Reads, value, false);
+                self.unknown(Verb::Writes, Reason::PathText);
+            }
+            Spec::Module => self.module(scope, value),
+            Spec::Among => self.among(scope, value),
             Spec::Manifest if address(value, false).is_some() => self.package_source(value, false),
             Spec::Manifest if value == "-" => self.effective_input(running.stdin),
             Spec::Manifest => {
@@ -147,6 +153,29 @@ impl Run<'_> {
         self.invoke_apart(scope, argv, stdin)
     }
 
+    /// A module of Go at a version: of a forge or a domain that everybody uses, or of somebody's own.
+    fn module(&mut self, scope: &Scope, value: &str) {
+        if net::is_url(value) {
+            self.package_place(scope, value, false);
+            return;
+        }
+        let Some((place, _)) = value.split_once('@') else { return };
+        let domain = place.split('/').next().unwrap_or_default();
+        if domain.contains('.') && !domain.starts_with('.') && !is_known_module_domain(domain) {
+            self.host(domain);
+            self.unknown(Verb::Runs, Reason::RunText);
+        }
+    }
+
+    /// Files that a search goes through by the pattern of their names: what stands in them is shown.
+    fn among(&mut self, scope: &Scope, value: &str) {
+        if !value.starts_with('!') {
+            let name = value.trim_start_matches("**/").trim_start_matches('/');
+            let pattern = name.replace('*', &mark::ANY.to_string());
+            self.path(scope, Verb::Reads, &format!("{}/{pattern}", mark::BELOW), false);
+        }
+    }
+
     /// `HEAD~3:config/.env`, or a path: what a repository holds of a file is what the file holds.
     fn revision(&mut self, scope: &Scope, value: &str) {
         let path = match value.split_once(':') {
@@ -154,7 +183,12 @@ impl Run<'_> {
             _ => value,
         };
         let magic = path.strip_prefix("(top)").unwrap_or(path);
-        self.path(scope, Verb::Reads, magic, false);
+        // Git's own patterns go through all folders.
+        if magic.contains('*') {
+            self.among(scope, magic);
+        } else {
+            self.path(scope, Verb::Reads, magic, false);
+        }
     }
 
     /// `HOST:PORT:HOST:PORT`, of options that lead a name elsewhere.
@@ -186,8 +220,12 @@ impl Run<'_> {
     /// A folder that anybody who reaches this machine can read.
     pub(crate) fn served(&mut self, scope: &Scope, folder: &str) {
         self.path(scope, Verb::Reads, folder, true);
-        self.path(scope, Verb::Sends, folder, true);
-        self.host(VISITORS);
+        let at = path::normalise(&scope.cwd, folder).unwrap_or_default();
+        // One's own project is what a server on one's own machine is for.
+        if !self.is_own(&at) {
+            self.path(scope, Verb::Sends, folder, true);
+            self.host(VISITORS);
+        }
     }
 
     /// A name that is put together below somebody's domain carries data there.

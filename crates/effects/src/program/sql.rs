@@ -8,6 +8,7 @@ use crate::mark;
 use crate::program::invoke::Running;
 use crate::run::Run;
 use crate::shell::scope::Scope;
+use crate::things;
 
 impl Run<'_> {
     pub(crate) fn sql(&mut self, text: &str) {
@@ -111,6 +112,10 @@ impl Run<'_> {
         let carried = running.args.values.iter().any(|(role, _)| {
             matches!(role, crate::program::table::Role::Sql | crate::program::table::Role::SqlFile)
         });
+        // A file of statements that nobody has read, for what customers use.
+        if running.stdin.contains(mark::FILE) && things::is_production(&self.piece.text) {
+            self.unknown(Verb::Destroys, Reason::RunText);
+        }
         if !carried && !running.stdin.is_empty() && !mark::has_void(running.stdin) {
             self.sql(running.stdin);
         }
@@ -124,11 +129,12 @@ impl Run<'_> {
         let line = words.join(" ");
         for text in input.lines().chain(std::iter::once(line.as_str())) {
             let first = text.split_whitespace().next().unwrap_or_default();
-            let scripted = first == "EVAL" && text.contains("FLUSH");
+            let many = matches!(first, "DEL" | "UNLINK") && mark::has_void(text);
+            let scripted = many || first == "EVAL" && text.contains("FLUSH");
             if scripted || matches!(first, "FLUSHALL" | "FLUSHDB" | "SHUTDOWN") {
                 // One's own cache is filled again.
                 let here = running.args.value("-h").is_none_or(is_here) && !running.args.has("-u");
-                self.thing(Verb::Destroys, if here { "test-database" } else { "database" });
+                self.thing(Verb::Destroys, if here { "dev-database" } else { "database" });
             }
             if text.starts_with("CONFIG SET DIR")
                 || text.starts_with("CONFIG SET DBFILENAME")

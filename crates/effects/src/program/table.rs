@@ -130,6 +130,12 @@ pub(crate) enum Spec {
     Form,
     /// The pattern of what is shown: it may name the variables of an environment.
     Template,
+    /// A file of options, which may say anything.
+    Options,
+    /// A module of Go, which may lie anywhere.
+    Module,
+    /// A pattern of the files that are searched.
+    Among,
 }
 
 /// Languages whose one-liners are looked into.
@@ -163,6 +169,8 @@ pub(crate) enum Act {
     Listens,
     /// Standard input goes to the host.
     SendsInput,
+    /// Where no command is named, a shell reads standard input.
+    ShellInput,
     /// Standard input takes effect: what came from the network is code.
     RunsInput,
     /// The whole environment is shown.
@@ -253,6 +261,10 @@ pub(crate) enum Handler {
     GitPush,
     GitRemote,
     GitCheckout,
+    GitBranch,
+    ForgeApi,
+    Device,
+    Envsubst,
     Tar,
     Dd,
     Curl,
@@ -296,7 +308,13 @@ impl Handler {
     pub(crate) fn runs_the_rest(self) -> bool {
         matches!(
             self,
-            Self::Env | Self::Xargs | Self::Parallel | Self::Ssh | Self::DockerRun | Self::Fd
+            Self::Env
+                | Self::Xargs
+                | Self::Parallel
+                | Self::Ssh
+                | Self::DockerRun
+                | Self::Device
+                | Self::Fd
         )
     }
 }
@@ -318,6 +336,8 @@ pub(crate) struct Record {
     pub(crate) repeated: Option<Role>,
     pub(crate) back: Vec<Role>,
     pub(crate) acts: Vec<Act>,
+    /// What follows where there is no argument.
+    pub(crate) bare_acts: Vec<Act>,
     pub(crate) handler: Option<Handler>,
     pub(crate) lang: Option<Lang>,
     /// Another name of this program, which the table knows.
@@ -484,6 +504,8 @@ fn record(number: usize, line: &str) -> Result<Record, TableError> {
 fn accept(record: &mut Record, token: &str) -> Option<()> {
     if token.starts_with(['-', '+']) {
         record.options.push(option(token)?);
+    } else if let Some(act) = token.strip_prefix("none!") {
+        record.bare_acts.push(words::act(act)?);
     } else if let Some(act) = token.strip_prefix('!') {
         record.acts.push(words::act(act)?);
     } else if let Some(roles) = token.strip_prefix("args:") {

@@ -129,7 +129,8 @@ impl Run<'_> {
         let mut line = line(running.argv);
         for command in &line.commands {
             let mut inner = scope.clone();
-            self.run_text(&mut inner, command, "");
+            // What flows into it is in the archive.
+            self.run_text(&mut inner, command, &mark::VOID.to_string());
         }
         if line.shows && line.mode == 'x' {
             // What is shown of an archive is what the files in it hold.

@@ -62,6 +62,9 @@ fn spec(word: &str) -> Option<Spec> {
         "carried" => Spec::Carried,
         "form" => Spec::Form,
         "template" => Spec::Template,
+        "config" => Spec::Options,
+        "module" => Spec::Module,
+        "among" => Spec::Among,
         _ => return None,
     })
 }
@@ -117,6 +120,7 @@ pub(crate) fn act(word: &str) -> Option<Act> {
         "listens" => Act::Listens,
         "sendsinput" => Act::SendsInput,
         "runsinput" => Act::RunsInput,
+        "shellinput" => Act::ShellInput,
         "environment" => Act::Environment,
         "project" => Act::ProjectCode,
         "opaque" => Act::Opaque,
@@ -175,6 +179,10 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "gitpush" => Handler::GitPush,
         "gitremote" => Handler::GitRemote,
         "gitcheckout" => Handler::GitCheckout,
+        "gitbranch" => Handler::GitBranch,
+        "forgeapi" => Handler::ForgeApi,
+        "device" => Handler::Device,
+        "envsubst" => Handler::Envsubst,
         "tar" => Handler::Tar,
         "dd" => Handler::Dd,
         "curl" => Handler::Curl,

@@ -219,7 +219,8 @@ impl Run<'_> {
         let is_hook = key.ends_with("-invoke::") || key.ends_with("-invoke") || key == "match";
         let runner =
             key.starts_with("target.") && (key.ends_with("runner") || key.ends_with("linker"));
-        if COMMANDS.contains(&key.as_str()) || is_hook || runner {
+        let script = key.starts_with("scripts.");
+        if COMMANDS.contains(&key.as_str()) || is_hook || runner || script {
             let text = unquoted(value.strip_prefix("exec ").unwrap_or(value));
             let mut inner = scope.clone();
             self.run_text(&mut inner, text, "");
@@ -265,13 +266,40 @@ impl Run<'_> {
         let outside = std::mem::take(&mut self.out);
         let printed = self.invoke(&mut inner, argv, running.stdin);
         let inside = std::mem::replace(&mut self.out, outside);
-        self.of_container(scope, &inside, &mounts);
+        let lasts = running.args.sub.contains("exec") || running.args.sub == "debug";
+        self.of_container(scope, &inside, &mounts, lasts);
         // A secret that is shown inside is shown here.
         let secret = printed.contains(mark::SECRET);
         Some(if secret { printed } else { mark::VOID.to_string() })
     }
 
-    fn of_container(&mut self, scope: &Scope, inside: &Effects, mounts: &[(String, String)]) {
+    /// A text that the shell of a device or of another machine runs: what it does to paths it does there.
+    pub(crate) fn device_shell(
+        &mut self,
+        scope: &Scope,
+        running: &Running<'_, '_>,
+    ) -> Option<String> {
+        let given = running.args.shell_rest.as_ref().map(|rest| rest.join(" "));
+        let text = given.or(running.args.value("-c").map(str::to_owned));
+        let text = text.unwrap_or_else(|| running.stdin.to_owned());
+        let mut inner = Scope::new("/");
+        inner.vars = Rc::clone(&scope.vars);
+        let outside = std::mem::take(&mut self.out);
+        let printed = self.run_text(&mut inner, text.trim_start_matches("-- "), "");
+        let inside = std::mem::replace(&mut self.out, outside);
+        self.of_container(scope, &inside, &[], true);
+        let secret = printed.contains(mark::SECRET);
+        Some(if secret { printed } else { mark::VOID.to_string() })
+    }
+
+    /// What is done inside of a container; `lasts` where it is not thrown away with the command.
+    fn of_container(
+        &mut self,
+        scope: &Scope,
+        inside: &Effects,
+        mounts: &[(String, String)],
+        lasts: bool,
+    ) {
         for effect in inside {
             let Target::Path(target) = &effect.target else {
                 self.out.add(effect.verb, effect.target.clone(), &effect.piece);
@@ -296,6 +324,9 @@ impl Run<'_> {
                     let is_much = target.is_tree() || !target.is_literal();
                     if effect.verb == Verb::Deletes && is_shallow && is_much {
                         let thing = Target::Thing("container".into());
+                        self.out.add(Verb::Destroys, thing, &effect.piece);
+                    } else if effect.verb == Verb::Deletes && is_much && lasts && is_kept(text) {
+                        let thing = Target::Thing("containers".into());
                         self.out.add(Verb::Destroys, thing, &effect.piece);
                     }
                     let path = format!("{ELSEWHERE}{text}");
@@ -410,6 +441,16 @@ fn unquoted(value: &str) -> &str {
 fn image_program(image: &str) -> &str {
     let name = path::base_name(image);
     name.split([':', '@']).next().unwrap_or_default()
+}
+
+/// Whether programs keep their data in a folder of a container, rather than what can be made again.
+fn is_kept(at: &str) -> bool {
+    const KEPT: &[&str] =
+        &["/var/lib/", "/etc/", "/usr/", "/srv/", "/data/", "/opt/", "/boot/", "/sdcard/"];
+    const REMADE: &[&str] =
+        &["/var/lib/apt/", "/data/local/tmp/", "/usr/src/", "/usr/share/", "/usr/local/share/"];
+    let below = |folders: &[&str]| folders.iter().any(|folder| at.starts_with(folder));
+    below(KEPT) && !below(REMADE)
 }
 
 /// `host:place[:ro]` or `type=bind,source=..,target=..`.

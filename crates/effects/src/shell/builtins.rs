@@ -52,6 +52,9 @@ impl Run<'_> {
             }
             "unset" => {
                 for name in rest {
+                    if name == "HISTFILE" {
+                        self.thing(Verb::Destroys, "history-file");
+                    }
                     scope.set(name, Var::Scalar(vec![String::new()]));
                 }
             }

@@ -3,7 +3,7 @@
 //! Refused: a list of all variables; these are the ones that programs act on without being asked.
 
 use crate::effect::{Reason, Verb};
-use crate::path;
+use crate::path::{self, Within};
 use crate::program::foreign::is_registry_variable;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var};
@@ -53,6 +53,9 @@ const COMMANDS: &[&str] = &[
     "CARGO_BUILD_RUSTC",
     "CARGO_BUILD_RUSTC_WRAPPER",
 ];
+
+/// Variables that a shell expands whenever it shows them.
+const PROMPTS: &[&str] = &["PS0", "PS1", "PS2", "PS3", "PROMPT", "RPROMPT"];
 
 /// Variables that lead connections to another host.
 const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "RSYNC_PROXY"];
@@ -127,6 +130,7 @@ impl Run<'_> {
     pub(crate) fn loose_environment(&mut self, name: &str, value: &Var) {
         if let Var::Scalar(values) = value
             && (matches!(name, "PATH" | "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND")
+                || PROMPTS.contains(&name)
                 || is_proxy(name))
         {
             let text = values.first().cloned().unwrap_or_default();
@@ -137,7 +141,9 @@ impl Run<'_> {
 
     /// What a variable in a program's environment makes it do.
     pub(crate) fn environment_variable(&mut self, scope: &Scope, name: &str, value: &str) {
-        if is_proxy(name) {
+        if matches!((name, value), ("HISTFILE", "/dev/null") | ("HISTSIZE" | "HISTFILESIZE", "0")) {
+            self.thing(Verb::Destroys, "history-file");
+        } else if is_proxy(name) {
             self.host(value);
         } else if is_registry_variable(name) {
             self.registry(value);
@@ -149,6 +155,10 @@ impl Run<'_> {
                 // `LESSOPEN='|lesspipe %s'`.
                 self.run_text(&mut inner, value.trim_start_matches(['|', '-']), "");
             }
+        } else if PROMPTS.contains(&name) && value.contains(['$', '`']) {
+            // A prompt is expanded as in double quotes.
+            let text = format!(": \"{}\"", value.replace('"', "\\\""));
+            self.run_text(&mut scope.clone(), &text, "");
         } else if let Some(reason) = loads_code(name, value, &|at| self.is_shared(at)) {
             self.unknown(Verb::Runs, reason);
         }
@@ -156,6 +166,13 @@ impl Run<'_> {
 
     /// Whether anybody may have put there what lies at an absolute place: below a temporary folder, but
     /// for a workspace that itself stands in one, whose files are the project's as anywhere else.
+    /// Whether an absolute place lies in the workspace.
+    pub(crate) fn is_own(&self, at: &str) -> bool {
+        self.ctx
+            .root
+            .is_some_and(|root| matches!(path::within(at, root), Within::Below | Within::Root))
+    }
+
     pub(crate) fn is_shared(&self, at: &str) -> bool {
         let Some(at) = path::normalise("/", at) else { return true };
         let below = |folder: &str| {

@@ -100,6 +100,11 @@ impl Run<'_> {
             "copy-item" | "copy" | "xcopy" | "robocopy" | "move-item" | "move" | "ren" => {
                 self.windows_copy(scope, command);
             }
+            // `wmic process call create "COMMAND"`.
+            "wmic" if command.words.iter().any(|word| word.eq_ignore_ascii_case("create")) => {
+                let text = command.words.last().map_or("", |word| word.as_str());
+                self.windows_text(scope, Lang::Cmd, text.trim_matches(['"', '\'']));
+            }
             "invoke-expression" => self.windows_evaluate(scope, command),
             "invoke-webrequest" | "invoke-restmethod" | "start-bitstransfer" => {
                 self.windows_fetch(scope, command);
@@ -216,9 +221,11 @@ impl Run<'_> {
     /// Commands that change the system, and everything else.
     fn windows_system(&mut self, scope: &Scope, command: &Command<'_>) -> bool {
         let mut line = command.targets.join(" ").to_ascii_lowercase();
-        for (option, _) in &command.options {
+        for (option, value) in &command.options {
             line.push(' ');
             line.push_str(option);
+            line.push(' ');
+            line.push_str(&value.to_ascii_lowercase());
         }
         let mut told = false;
         for entry in SYSTEM.lines().filter(|entry| !entry.starts_with('#')) {

@@ -16,6 +16,15 @@ use tollgate_effects::{
 };
 use tollgate_gate::{Json, Session, ToolCall};
 
+/// How a call touches what is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It names it, runs it or stops it.
+    Itself,
+    /// It takes a whole folder that lies above it.
+    FolderAbove,
+}
+
 /// The source that reads commands.
 pub struct AnalysedEffects {
     /// Which argument of which tool is a command.
@@ -53,36 +62,35 @@ impl AnalysedEffects {
         AnalysedEffects { facts, declared, programs, project_programs: of_project, files, home }
     }
 
-    /// By what this call would change or run something protected, in words; `None` when it would not,
-    /// as far as its effects are known.
+    /// How this call would change or run something protected; `None` when it would not, as far as its
+    /// effects are known.
     pub fn touches(
         &self,
         call: &ToolCall,
         session: &Session,
         protected: &Protected,
         paths: &paths::PathGlobs,
-    ) -> Option<String> {
+    ) -> Option<Reach> {
         let is_declared = self.facts.arguments.contains_key(self.facts.canonical(&call.tool));
         if !is_declared && call.call.is_none() {
             return None;
         }
         let (calls, _) = self.calls(call);
+        let mut reach = None;
         for seen in self.look_at(&calls, &Place::of(session)) {
-            let touch = seen.touches(protected).next().map(|touch| match touch {
-                Touch::Path(effect) => format!("{} {}", effect.verb.as_str(), effect.target),
-                Touch::Command(effect) | Touch::Stops(effect) => format!("runs {}", effect.target),
-                _ => "touches it".to_owned(),
-            });
-            if touch.is_some() {
-                return touch;
+            for touch in seen.touches(protected) {
+                if !matches!(touch, Touch::Above(_)) {
+                    return Some(Reach::Itself);
+                }
+                reach = Some(Reach::FolderAbove);
             }
         }
         let declared = self.declared.effects(&ToolCall { call: None, ..call.clone() }, session);
         let question = Question::Paths(paths.clone());
-        [Verb::Writes, Verb::Deletes]
-            .into_iter()
-            .find(|verb| declared.tally(*verb, &question).some > 0)
-            .map(|verb| format!("{} it", verb.name()))
+        let touched = [Verb::Writes, Verb::Deletes]
+            .iter()
+            .any(|verb| declared.tally(*verb, &question).some > 0);
+        if touched { Some(Reach::Itself) } else { reach }
     }
 
     /// What this call would do, as far as it is seen: one set for each command or canonical call in it.
@@ -383,7 +391,8 @@ impl Analysed {
         let is_inside =
             || self.root.as_deref().is_some_and(|root| path.within(root) != Within::Outside);
         let is_wide = path.is_wide() && is_inside();
-        if is_wide && path.is_by_chance(&glob.glob) {
+        let is_open = verb == Verb::Writes && path.is_unnamed_for(&glob.glob);
+        if is_wide && (is_open || path.is_by_chance(&glob.glob)) {
             return false;
         }
         match (glob.floats, verb) {

@@ -61,6 +61,17 @@ pub(crate) fn evaluates(text: &str) -> bool {
             let before = text.get(..at).and_then(|t| t.chars().last());
             !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
         })
+    }) || hands_evaluator_on(text)
+}
+
+/// `.then(eval)`, `map(exec, lines)`: what evaluates is itself an argument.
+fn hands_evaluator_on(text: &str) -> bool {
+    ["eval", "exec", "Function"].iter().any(|name| {
+        text.match_indices(name).any(|(at, _)| {
+            let before = text.get(..at).unwrap_or_default().trim_end();
+            let after = text.get(at + name.len()..).unwrap_or_default().trim_start();
+            before.ends_with(['(', ',']) && after.starts_with([')', ','])
+        })
     })
 }
 
@@ -225,6 +236,9 @@ impl Run<'_> {
             }
             return;
         }
+        if !judged().contains_key(name) {
+            return;
+        }
         let receiver = owner;
         let owner = owner.rsplit(['.', ':']).next().unwrap_or_default();
         let owner = module_of(owner, name, whole);
@@ -348,8 +362,10 @@ impl Run<'_> {
         if perl && args.len() > 1 {
             let (mode, file) = if args.len() > 2 { (second, third) } else { (second, second) };
             if mode.starts_with('|') || mode.ends_with('|') || mode == "-|" {
+                // What is printed into it is not followed.
                 let command = file.trim_matches('|').to_owned();
-                self.code_runs(scope, &[command], true);
+                let mut inner = scope.clone();
+                self.run_text(&mut inner, &command, &mark::VOID.to_string());
                 return;
             }
             let verb = if mode.contains('>') { Verb::Writes } else { Verb::Reads };
@@ -483,7 +499,7 @@ fn module_of<'t>(owner: &'t str, name: &str, whole: &'t str) -> &'t str {
                 return module.trim();
             }
         }
-        return owner;
+        return taken_from(name, whole).unwrap_or(owner);
     }
     let alias = format!(" as {owner}");
     if let Some(at) = whole.find(&alias) {
@@ -498,6 +514,24 @@ fn module_of<'t>(owner: &'t str, name: &str, whole: &'t str) -> &'t str {
         }
         None => owner,
     }
+}
+
+/// The module that `import {name} from "m"` or `const {name} = require("m")` takes a name from.
+fn taken_from<'t>(name: &str, whole: &'t str) -> Option<&'t str> {
+    for (at, _) in whole.match_indices('{').take(64) {
+        let (list, rest) = whole.get(at + 1..)?.split_once('}')?;
+        if !list.split(',').any(|entry| entry.trim() == name) {
+            continue;
+        }
+        let rest = rest.trim_start().trim_start_matches(['=', ' ']);
+        let rest = ["from", "require(", "await import("].iter().find_map(|f| rest.strip_prefix(f));
+        let quoted = rest.map(|rest| rest.trim_start_matches([' ', '"', '\'', '(']));
+        if let Some(module) = quoted {
+            let module = module.strip_prefix("node:").unwrap_or(module);
+            return module.split(['"', '\'', '/', ')']).next();
+        }
+    }
+    None
 }
 
 /// Whether what follows a name without parentheses can be its argument, in Perl and Ruby.
