@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -234,12 +234,33 @@ pub struct Effect {
     pub piece: Piece,
 }
 
+/// Keys that are hashes already, as they are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Already(u64);
+
+impl Hasher for Already {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Only numbers are keys; a whole key of another kind would still be told from others.
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
 /// Everything that a call would do, as far as it is known, in the order of the text.
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     list: Vec<Effect>,
     /// Where an effect with this hash stands; what collides is kept twice, never dropped.
-    seen: HashMap<u64, usize>,
+    seen: HashMap<u64, usize, BuildHasherDefault<Already>>,
     full: bool,
 }
 

@@ -49,7 +49,7 @@ struct Reader<'p, 'a> {
     argv: &'a [String],
     at: usize,
     done: Arguments<'p>,
-    /// Sub-command records that still fit, and how many words have been taken.
+    /// Sub-command records that still fit once a word has been taken, and how many have been.
     fitting: Vec<&'p Record>,
     /// How many words that are no options there were.
     words: usize,
@@ -65,7 +65,7 @@ pub(crate) fn read<'p>(program: &'p Program, argv: &[String]) -> Arguments<'p> {
         argv,
         at: 1,
         done: Arguments { record: Some(&program.root), ..Arguments::default() },
-        fitting: program.subs.iter().filter(|record| !is_anywhere(record)).collect(),
+        fitting: Vec::new(),
         words: 0,
         depth: 0,
         settled: program.subs.is_empty(),
@@ -93,9 +93,6 @@ pub(crate) fn read<'p>(program: &'p Program, argv: &[String]) -> Arguments<'p> {
     reader.finish()
 }
 
-/// The front of an entry whose last word may stand behind any others: `aws ** delete-*`.
-const ANYWHERE: &str = "**";
-
 /// How many of the first words of a command may be the word of such an entry: behind them stand names.
 const DEEP_WORDS_MAX: usize = 5;
 
@@ -119,8 +116,12 @@ fn fits(pattern: &str, word: &str) -> bool {
     })
 }
 
-fn is_anywhere(record: &Record) -> bool {
-    record.sub.first().is_some_and(|word| **word == *ANYWHERE)
+/// Whether the word of a record at a depth is this one.
+fn is_at(record: &Record, depth: usize, word: &str) -> bool {
+    record.sub.get(depth).is_some_and(|pattern| match record.patterned {
+        true => fits(pattern, word),
+        false => **pattern == *word,
+    })
 }
 
 impl<'p> Reader<'p, '_> {
@@ -273,20 +274,17 @@ impl<'p> Reader<'p, '_> {
         if self.words > DEEP_WORDS_MAX || literal(self.record()) {
             return;
         }
-        let deep = self.program.subs.iter().filter(|record| is_anywhere(record));
-        for record in deep.filter(|r| r.sub.get(1).is_some_and(|pattern| fits(pattern, word))) {
+        for record in self.program.anywhere.iter().filter(|record| is_at(record, 1, word)) {
             self.done.acts.extend(&record.acts);
         }
     }
 
     fn descend(&mut self, word: &str) -> bool {
         let depth = self.depth;
-        let mut next: Vec<&'p Record> = Vec::new();
-        for record in &self.fitting {
-            if record.sub.get(depth).is_some_and(|pattern| fits(pattern, word)) {
-                next.push(record);
-            }
-        }
+        let next: Vec<&'p Record> = match depth {
+            0 => self.program.subs.iter().filter(|record| is_at(record, 0, word)).collect(),
+            _ => self.fitting.iter().copied().filter(|r| is_at(r, depth, word)).collect(),
+        };
         if next.is_empty() {
             if depth == 0 {
                 self.done.unknown_sub = !self.program.root.open;

@@ -331,6 +331,8 @@ pub(crate) struct Choice {
 pub(crate) struct Record {
     /// The sub-command words; empty for the program itself.
     pub(crate) sub: Vec<Box<str>>,
+    /// Whether they are patterns, with `*` or `|`.
+    pub(crate) patterned: bool,
     pub(crate) options: Vec<Choice>,
     pub(crate) front: Vec<Role>,
     pub(crate) repeated: Option<Role>,
@@ -357,6 +359,8 @@ pub(crate) struct Record {
 pub(crate) struct Program {
     pub(crate) root: Record,
     pub(crate) subs: Vec<Record>,
+    /// Sub-commands of one word that count wherever it stands: `** WORD`.
+    pub(crate) anywhere: Vec<Record>,
 }
 
 /// A name that a policy has added lines to, behind those of the built-in table.
@@ -365,6 +369,9 @@ struct Entry {
     lines: Vec<Cow<'static, str>>,
     parsed: OnceLock<Box<Program>>,
 }
+
+/// The front of an entry whose last word may stand behind any others: `aws ** delete-*`.
+const ANYWHERE: &str = "**";
 
 /// What is known about programs: the built-in table and what a policy added.
 #[derive(Debug, Default)]
@@ -464,6 +471,8 @@ fn program<'l>(lines: impl Iterator<Item = &'l str>) -> Box<Program> {
     for record in lines.filter_map(|line| record(0, line).ok()) {
         if record.sub.is_empty() {
             program.root = record;
+        } else if record.sub.first().is_some_and(|word| **word == *ANYWHERE) {
+            program.anywhere.push(record);
         } else {
             program.subs.retain(|old| old.sub != record.sub);
             program.subs.push(record);
@@ -492,8 +501,9 @@ fn record(number: usize, line: &str) -> Result<Record, TableError> {
     let (head, body) = line
         .split_once(" =")
         .ok_or_else(|| TableError::NoEquals { line: number, text: line.to_owned() })?;
-    let sub = head.split_whitespace().skip(1).map(Into::into).collect();
-    let mut record = Record { sub, ..Record::default() };
+    let sub: Vec<Box<str>> = head.split_whitespace().skip(1).map(Into::into).collect();
+    let patterned = sub.iter().any(|word| word.contains(['*', '|']));
+    let mut record = Record { sub, patterned, ..Record::default() };
     for token in body.split_whitespace() {
         accept(&mut record, token)
             .ok_or_else(|| TableError::Token { line: number, token: token.to_owned() })?;

@@ -260,6 +260,7 @@ impl<'a> Parser<'a> {
                 }
                 "coproc" => {
                     self.pos += 6;
+                    self.coprocess_name();
                     continue;
                 }
                 _ => {}
@@ -272,6 +273,25 @@ impl<'a> Parser<'a> {
                 (b'|', _) => self.pos += 1,
                 _ => return Ok(stages),
             }
+        }
+    }
+
+    /// `coproc NAME { .. }`: only before a compound command there is a name.
+    fn coprocess_name(&mut self) {
+        let start = self.pos;
+        self.blanks();
+        let name = self.name_run();
+        self.blanks();
+        let compound = matches!(self.at(0), b'{' | b'(')
+            || matches!(
+                self.keyword(),
+                "if" | "while" | "until" | "for" | "case" | "select" | "[["
+            );
+        let named = !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && !matches!(name, "if" | "while" | "until" | "for" | "case" | "select");
+        if !(compound && named) {
+            self.pos = start;
         }
     }
 
