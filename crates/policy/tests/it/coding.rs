@@ -14,7 +14,7 @@ const PRESET: &str = include_str!("../../../../policies/coding.yaml");
 const ORDINARY: &str = include_str!("../../../effects/tests/corpus/ordinary.txt");
 const HOSTILE: &str = include_str!("../../../effects/tests/corpus/hostile.txt");
 
-pub(crate) fn commands(text: &str) -> Vec<String> {
+fn commands(text: &str) -> Vec<String> {
     text.lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with("# "))
         .map(|line| line.replace('⏎', "\n"))
@@ -25,7 +25,7 @@ fn effects(facts: &ToolFacts) -> Arc<dyn EffectSource> {
     Arc::new(AnalysedEffects::new(facts, Arc::new(NoFiles), Some("/home/dev".to_owned())))
 }
 
-pub(crate) fn preset() -> Rig {
+fn preset() -> Rig {
     let options = LoadOptions { effects: Some(&effects), ..LoadOptions::new(now()) };
     match load_text("coding.yaml", PRESET, &options) {
         Ok(loaded) => Rig::of(loaded),
@@ -42,7 +42,7 @@ fn decide(rig: &Rig, command: &str) -> Decision {
 }
 
 /// What becomes of a command, and by which hooks: where nobody can be asked, an ask is a refusal.
-pub(crate) fn answer(rig: &Rig, command: &str) -> (Verdict, String) {
+fn answer(rig: &Rig, command: &str) -> (Verdict, String) {
     let decision = decide(rig, command);
     let asked = decision.code == Some(Code::ApprovalRequired);
     let verdict = if asked { Verdict::Ask } else { decision.verdict };
