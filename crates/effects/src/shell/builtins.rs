@@ -50,14 +50,7 @@ impl Run<'_> {
                 }
                 self.declare(scope, rest);
             }
-            "unset" => {
-                for name in rest {
-                    if name == "HISTFILE" {
-                        self.thing(Verb::Destroys, "history-file");
-                    }
-                    scope.set(name, Var::Scalar(vec![String::new()]));
-                }
-            }
+            "unset" => self.unset(scope, rest),
             "alias" => {
                 for word in rest {
                     if let Some((name, text)) = word.split_once('=') {
@@ -102,6 +95,15 @@ impl Run<'_> {
             _ => return None,
         }
         Some(stdout)
+    }
+
+    fn unset(&mut self, scope: &mut Scope, names: &[String]) {
+        for name in names {
+            if name == "HISTFILE" {
+                self.thing(Verb::Destroys, "history-file");
+            }
+            scope.set(name, Var::Scalar(vec![String::new()]));
+        }
     }
 
     /// `complete -C TEXT`, `bind -x TEXT`, `enable -f FILE`: code that runs later.
