@@ -6,7 +6,7 @@
 //! within the look-back cap. It never evaluates anything, and it gives up where the text is not one of
 //! these forms.
 
-use crate::ascii::{at, before, cut, is_name, is_word};
+use crate::ascii::{at, before, cut, find_folded, is_name, is_word};
 use crate::limits::{LOOKBACK_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::value::Written;
 
@@ -74,7 +74,7 @@ const PROSE: &[&str] = &[
 ];
 const VALUE_NAMES: &[&str] =
     &["value", "val", "content", "data", "text", "string", "default", "secretValue"];
-const COPULAS: &[&str] = &["是", "为", "is ", "was ", "es ", "est ", "ist "];
+const COPULAS: &[&str] = &["是", "为", "is ", "is:", "was ", "es ", "est ", "ist "];
 
 impl Reader<'_> {
     fn peek(&self) -> u8 {
@@ -116,6 +116,9 @@ impl Reader<'_> {
             return Some(hop);
         }
         let blanks = self.skip_blanks();
+        if blanks > 0 {
+            self.skip_owner();
+        }
         for copula in COPULAS {
             if self.starts(copula) && (blanks > 0 || !copula.is_ascii()) {
                 self.at += copula.len();
@@ -141,6 +144,20 @@ impl Reader<'_> {
                 Operator::Equals { spaced }
             }
             (b':', b':') => return None,
+            // The host of a URL and its port.
+            (b':', b'0'..=b'9') if cut(self.bytes, name.0.saturating_sub(2), name.0) == b"//" => {
+                return None;
+            }
+            // `${DB_PASSWORD:-x}`: what holds unless the variable is set.
+            (b':', sign) if cut(self.bytes, name.0.saturating_sub(2), name.0) == b"${" => {
+                self.at += 1 + usize::from(matches!(sign, b'-' | b'='));
+                Operator::Neighbour
+            }
+            // `PASSWORD('x')`, `password.equals("x")`
+            (b'(', b'\'' | b'"') => {
+                self.at += 1;
+                Operator::Equals { spaced: true }
+            }
             (b':', _) => {
                 self.at += 1;
                 self.typed().unwrap_or(Operator::Colon)
@@ -151,6 +168,8 @@ impl Reader<'_> {
             }
             // `password, and` is prose; `'password', 'x'` and `password,x` are rows.
             (b',' | b';', b' ') if !self.quoted_name => return None,
+            // The row of a table begins with its line or a bar; `echo "$PASSWORD" | docker` is none.
+            (b'|', _) if !self.in_table(name) => return None,
             (b',' | b'|' | b';', _) => {
                 self.at += 1;
                 Operator::Neighbour
@@ -169,6 +188,29 @@ impl Reader<'_> {
             _ => return None,
         };
         Some(found)
+    }
+
+    /// Whether a name is the first of its line or stands behind the bar of a table.
+    fn in_table(&self, name: (usize, usize)) -> bool {
+        let head = cut(self.bytes, name.0.saturating_sub(LOOKBACK_BYTES_MAX), name.0);
+        let sign = head.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'`' | b'*'));
+        !self.quoted_name && matches!(sign.map_or(0, |place| at(head, place)), 0 | b'\n' | b'|')
+    }
+
+    /// `the password for db1 is x`, `password of the user: x`: whose it is stands between.
+    fn skip_owner(&mut self) {
+        const OWNER_BYTES_MAX: usize = 40;
+        if !["for ", "of ", "on "].iter().any(|word| self.starts(word)) {
+            return;
+        }
+        let rest = cut(self.bytes, self.at, self.at + OWNER_BYTES_MAX);
+        let part = |byte: &&u8| is_name(**byte) || matches!(byte, b' ' | b'@' | b'\'');
+        let len = rest.iter().take_while(part).count();
+        if let Some(verb) = memchr::memmem::find(cut(rest, 0, len), b" is") {
+            self.at += verb + 1;
+        } else if at(rest, len) == b':' {
+            self.at += len;
+        }
     }
 
     /// `: &str =`, `: Optional[str] =`: the colon begins a type, the value stands behind the `=`.
@@ -273,12 +315,27 @@ impl Reader<'_> {
             let open = self.at + slashes + 1;
             return self.quoted(open, quote, slashes).map(|value| (value, Written::Quoted));
         }
-        if operator == Operator::Space && !self.space_counts(name) {
+        // Behind a quoted name and a comma, what has no quotes is code: `("password", help=..)`.
+        let code = operator == Operator::Neighbour
+            && self.quoted_name
+            && matches!(before(self.bytes, self.at), b',' | b' ');
+        if code || operator == Operator::Space && !self.space_counts(name) {
             return None;
         }
         let written = self.written(name, operator);
         let value = self.bare(name, operator, written)?;
-        Some((value, written))
+        Some(self.fallback(value).map_or((value, written), |value| (value, Written::Quoted)))
+    }
+
+    /// `process.env.PASSWORD || 'x'`: what holds unless something is set, behind what is read.
+    fn fallback(&self, value: (usize, usize)) -> Option<(usize, usize)> {
+        let joint = [&b" || "[..], b" ?? ", b" or "]
+            .into_iter()
+            .find(|joint| cut(self.bytes, value.1, value.1 + joint.len()) == *joint)?;
+        let quote = at(self.bytes, value.1 + joint.len());
+        matches!(quote, b'"' | b'\'')
+            .then(|| self.quoted(value.1 + joint.len() + 1, quote, 0))
+            .flatten()
     }
 
     /// YAML block scalars and values on the next line.
@@ -323,7 +380,7 @@ impl Reader<'_> {
             || cut(self.bytes, name.0, name.0 + 1) == b"-";
         let netrc = {
             let head = cut(self.bytes, name.0.saturating_sub(120), name.0);
-            crate::ascii::find_folded(head, b"login ").is_some()
+            find_folded(head, b"login ").is_some()
         };
         flag || netrc || self.looks_made()
     }
@@ -357,7 +414,7 @@ impl Reader<'_> {
                 _ => break false,
             }
         };
-        let exported = cut(self.bytes, name.0.saturating_sub(7), name.0).ends_with(b"export ");
+        let exported = self.is_exported(name);
         let query = matches!(before(self.bytes, name.0), b'?' | b'&');
         match operator {
             Operator::Equals { spaced: false } if line_start || exported || query => {
@@ -373,6 +430,29 @@ impl Reader<'_> {
             Operator::Colon => Written::Bare,
             Operator::Neighbour | Operator::Element | Operator::Space => Written::Literal,
         }
+    }
+
+    /// Whether the name stands where only a literal follows: an option (`--password=x`), an environment or setting
+    /// (`export A=x`, `-e A=x`, `--set a.b=x`), a part of a connection string (`Server=a;Password=x;`).
+    fn is_exported(&self, name: (usize, usize)) -> bool {
+        const BEFORE: [&[u8]; 8] = [
+            b"export ",
+            b"-e ",
+            b"--env ",
+            b"--set ",
+            b"--set-string ",
+            b"--from-literal=",
+            b"--build-arg ",
+            b"Environment=",
+        ];
+        const CONNECTION: [&[u8]; 5] = [b"server=", b"jdbc:", b"uid=", b"user id=", b"source="];
+        const CONNECTION_BYTES: usize = 160;
+        let head = cut(self.bytes, name.0.saturating_sub(CONNECTION_BYTES), name.0);
+        let connects = || CONNECTION.iter().any(|word| find_folded(head, word).is_some());
+        cut(self.bytes, name.0, name.0 + 2) == b"--"
+            || BEFORE.iter().any(|word| head.ends_with(word))
+            || head.ends_with(b",") && memchr::memmem::find(head, b"--set ").is_some()
+            || head.ends_with(b";") && connects()
     }
 
     fn quoted(&self, open: usize, quote: u8, slashes: usize) -> Option<(usize, usize)> {
@@ -437,7 +517,7 @@ impl Reader<'_> {
     /// `Authorization: ApiKey x`: the scheme is not the secret.
     fn skip_scheme(&mut self, name: (usize, usize)) {
         const SCHEME_BYTES_MAX: usize = 24;
-        let header = crate::ascii::find_folded(cut(self.bytes, name.0, name.1), b"auth").is_some();
+        let header = find_folded(cut(self.bytes, name.0, name.1), b"auth").is_some();
         let rest = cut(self.bytes, self.at, self.at + SCHEME_BYTES_MAX);
         let word = rest.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
         let known = ["bearer", "basic", "token"]

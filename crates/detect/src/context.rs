@@ -124,6 +124,9 @@ fn words(coded: Coded) -> Words {
         | Coded::BasicHeader
         | Coded::CookieHeader
         | Coded::CommandPassword
+        | Coded::DeviceSecret
+        | Coded::PgpassLine
+        | Coded::DigestHeader
         | Coded::MarkedLine
         | Coded::Email
         | Coded::Iban
@@ -169,7 +172,9 @@ pub(crate) fn score(
     };
     let phone = matches!(coded, Coded::PhoneCn | Coded::PhoneInternational | Coded::PhoneNational)
         && stands(phone::CUES);
-    let raise = if phone || stands(words.raise) { RAISE } else { 0.0 };
+    // `203.0.113.7 - - [`: a line of a web server begins with its client.
+    let client = coded == Coded::Ipv4 && left.is_empty() && right.starts_with(b" - ");
+    let raise = if phone || client || stands(words.raise) { RAISE } else { 0.0 };
     // What speaks for the datum outweighs what speaks against it.
     let lower = if raise == 0.0 && stands(words.lower) { LOWER } else { 0.0 };
     (base + raise - lower).clamp(0.0, 0.99)

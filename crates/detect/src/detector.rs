@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use crate::allow::{Allow, AllowWith, AllowWritten};
 use crate::ascii::floor_char;
+use crate::calls;
 use crate::config::{BuildError, Context, CustomRule, RuleSetting};
+use crate::devices;
 use crate::digest::hmac_sha256;
 use crate::finding::{Category, Finding, Kind, RuleId, Severity, Standing};
 use crate::hit::{Hit, resolve};
@@ -18,6 +20,7 @@ use crate::limits::{CUSTOM_PATTERN_BYTES_MAX, CUSTOM_PROGRAM_BYTES_MAX, CUSTOM_R
 use crate::mask::preview;
 use crate::model::{NameModel, NameModelError};
 use crate::names;
+use crate::pii;
 use crate::prefilter::{Keyword, Prefilter};
 use crate::region::Region;
 use crate::rule::Form;
@@ -45,6 +48,14 @@ pub(crate) enum Cue {
     Birth,
     Address,
     Encoded,
+    Device,
+    Pgpass,
+    Digest,
+    Oracle,
+    Call,
+    Piped,
+    /// A name that may be that of a column.
+    Column,
     Custom(usize),
     NameCued,
     NameListed,
@@ -359,10 +370,17 @@ fn cues(
         (Coded::BearerHeader, &["bearer "], false, Cue::Bearer),
         (Coded::BasicHeader, &["basic "], false, Cue::Basic),
         (Coded::CommandPassword, secrets::COMMAND_FLAGS, true, Cue::Command),
+        (Coded::DeviceSecret, devices::DEVICE_CUES, true, Cue::Device),
+        (Coded::PgpassLine, devices::PGPASS_CUES, false, Cue::Pgpass),
+        (Coded::DigestHeader, devices::DIGEST_CUES, true, Cue::Digest),
+        (Coded::UrlPassword, &["jdbc:oracle:thin:"], true, Cue::Oracle),
+        (Coded::CommandPassword, secrets::PIPE_CUES, true, Cue::Piped),
+        (Coded::PasswordAssignment, calls::CALL_CUES, true, Cue::Call),
         (Coded::CookieHeader, &["cookie: "], false, Cue::Cookie),
         (Coded::MarkedLine, &["SECRET", "机密", "绝密"], true, Cue::Marked),
         (Coded::BirthDate, BIRTH, false, Cue::Birth),
         (Coded::PostalAddress, ADDRESS, false, Cue::Address),
+        (Coded::PhoneNational, pii::PERSONAL, false, Cue::Column),
         (Coded::PersonCued, names::WESTERN_CUES, true, Cue::NameCued),
         (Coded::PersonListed, names::GIVEN, true, Cue::NameListed),
         (Coded::PersonZh, names::ZH_CUES, true, Cue::ZhCued),
@@ -397,6 +415,7 @@ const BIRTH: &[&str] = &[
     "birth_date",
     "birthdate",
     "birthday",
+    "bday:",
     "born on",
     "d.o.b",
     "DOB:",

@@ -47,6 +47,9 @@ const KEYWORDS: &[(&str, Strength)] = &[
     ("暗証番号", Strength::Password),
     ("验证码", Strength::Password),
     ("identified by", Strength::Password),
+    ("verification code", Strength::Password),
+    ("verification_code", Strength::Password),
+    ("security code", Strength::Password),
     ("psk", Strength::Password),
     ("otp", Strength::Password),
     ("pin", Strength::Password),
@@ -171,6 +174,7 @@ const ABOUT: &[&str] = &[
     "label",
     "hint",
     "reset",
+    "resets",
     "required",
     "enabled",
     "disabled",
@@ -363,6 +367,9 @@ fn is_glued(head: &[u8], strength: Strength) -> bool {
         b"db", b"my", b"user", b"root", b"admin", b"smtp", b"mail", b"redis", b"sudo", b"o",
         b"require", b"bind", b"ldap", b"ftp", b"vnc", b"ssh",
     ];
+    // `--requirepass`: the hyphens are the flag's.
+    let flags = head.iter().take_while(|byte| **byte == b'-').count();
+    let head = cut(head, flags, head.len());
     strength != Strength::Weak && LEADS.iter().any(|lead| head.eq_ignore_ascii_case(lead))
 }
 
@@ -403,7 +410,7 @@ pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
     if ends(b"session_id") || ends(b"session-id") || ends(b"sessionid") {
         return is_uuid(value);
     }
-    if ends(b"pin") || ends(b"otp") {
+    if ends(b"pin") || ends(b"otp") || ends(b"code") {
         return !(digits && (4..=8).contains(&value.len()));
     }
     name.eq_ignore_ascii_case(b"pass") && digits

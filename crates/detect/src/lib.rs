@@ -28,11 +28,14 @@
 mod allow;
 mod ascii;
 mod assign;
+mod calls;
 mod census;
+mod columns;
 mod config;
 mod context;
 mod decode;
 mod detector;
+mod devices;
 mod digest;
 mod escape;
 mod finding;

@@ -17,10 +17,45 @@ pub(crate) use letters::{address_of_key, postal_address};
 pub(crate) use mail::email;
 pub(crate) use phone::{cn_mobile, nanp};
 
-use crate::ascii::{ALNUM, ByteSet, at, before, cut, run_end, run_start};
+use crate::ascii::{ALNUM, ByteSet, at, before, cut, find_folded, run_end, run_start};
 use crate::context;
 use crate::hit::Hit;
 use crate::rules::Coded;
+
+/// Words in the name of a column or key that say whose data its values are: data that are found only where a
+/// word speaks of them.
+pub(crate) const PERSONAL: &[&str] = &[
+    "phone",
+    "mobile",
+    "fax",
+    "手机",
+    "电话",
+    "座机",
+    "联系方式",
+    "ssn",
+    "social security",
+    "birth",
+    "dob",
+    "出生",
+    "生日",
+    "nhs",
+    "aadhaar",
+    "steuer",
+];
+/// Longest value under such a name, in bytes.
+const PERSONAL_BYTES_MAX: usize = 32;
+
+/// Whether a column or key of this name holds personal data that its name must speak for.
+pub(crate) fn is_personal_name(name: &str) -> bool {
+    let words = PERSONAL.iter().filter(|word| word.len() <= name.len());
+    words.into_iter().any(|word| find_folded(name.as_bytes(), word.as_bytes()).is_some())
+}
+
+/// Whether a value under such a name may be such a datum.
+pub(crate) fn may_be_personal(value: &[u8]) -> bool {
+    (6..=PERSONAL_BYTES_MAX).contains(&value.len())
+        && value.iter().filter(|byte| byte.is_ascii_digit()).take(4).count() == 4
+}
 
 /// A datum before its context is weighed.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,13 +3,18 @@
 //! A scanner lives for one text (or one window of a stream). `origin` is where the text proper begins;
 //! what lies before it is history, which keys and context may stand in and data may not.
 
+use std::borrow::Cow;
+
 use crate::ascii::{
     ALNUM, BASE64, ByteSet, at, before, cut, cut_str, floor_char, run_end, run_start,
 };
 use crate::assign::{self, Assignment};
+use crate::calls;
 use crate::census::{self, Trace};
+use crate::columns::{Table, heads_column};
 use crate::decode;
 use crate::detector::{Cue, Detector};
+use crate::devices;
 use crate::escape;
 use crate::finding::Kind;
 use crate::fold::Folded;
@@ -22,7 +27,7 @@ use crate::names;
 use crate::pii::{self, Datum};
 use crate::rules::{Catalog, Coded};
 use crate::secrets::{self, PemEnd};
-use crate::unit::Units;
+use crate::unit::{Units, joins_lines};
 use crate::value::{Strength, Written, assess, is_passphrase};
 
 /// How far a value may stand behind its key across the ends of units, in bytes.
@@ -69,10 +74,24 @@ pub(crate) struct Scanner<'a> {
     value_read: usize,
     block_read: usize,
     custom_read: Vec<(usize, usize)>,
+    /// Where names stand that may be those of columns.
+    heads: Vec<usize>,
 }
 
 /// Scans a text from `origin` on.
 pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, depth: usize) -> Raw {
+    scan_on(detector, text, origin, key, depth, &mut Table::default())
+}
+
+/// Scans a text from `origin` on, in the table that the text before it may have begun.
+pub(crate) fn scan_on(
+    detector: &Detector,
+    text: &str,
+    origin: usize,
+    key: &str,
+    depth: usize,
+    table: &mut Table,
+) -> Raw {
     let bytes = text.as_bytes();
     let mut scanner = Scanner {
         detector,
@@ -89,12 +108,14 @@ pub(crate) fn scan(detector: &Detector, text: &str, origin: usize, key: &str, de
         value_read: 0,
         block_read: 0,
         custom_read: Vec::new(),
+        heads: Vec::new(),
     };
     detector.prefilter().scan(bytes, |place, keyword| scanner.keyword(place, keyword));
     if detector.wants_census() {
         scanner.census();
         scanner.padded();
     }
+    scanner.columns(table);
     scanner.escapes();
     scanner.key_value();
     scanner.customs_without_keyword();
@@ -141,6 +162,13 @@ impl<'a> Scanner<'a> {
             | Cue::Birth
             | Cue::Address
             | Cue::Encoded
+            | Cue::Device
+            | Cue::Pgpass
+            | Cue::Digest
+            | Cue::Oracle
+            | Cue::Call
+            | Cue::Piped
+            | Cue::Column
             | Cue::NameCued
             | Cue::NameListed
             | Cue::ZhCued
@@ -170,6 +198,21 @@ impl<'a> Scanner<'a> {
             pii::birth_date(unit, place + len)
         } else if cue == Cue::Address {
             pii::postal_address(unit, place + len)
+        } else if cue == Cue::Device {
+            return devices::device(unit, place, len, |hit| self.raw.hits.push(hit));
+        } else if cue == Cue::Pgpass {
+            devices::pgpass(unit, place)
+        } else if cue == Cue::Digest {
+            devices::digest(unit, place, len)
+        } else if cue == Cue::Oracle {
+            devices::oracle(unit, place, len)
+        } else if cue == Cue::Call {
+            calls::password(unit, place, len)
+        } else if cue == Cue::Piped {
+            secrets::piped(unit, place)
+        } else if cue == Cue::Column {
+            let name = assign::name_around(unit, place, len);
+            return self.head(unit, name);
         } else if cue == Cue::Encoded {
             return self.encoded_beside(place, start, end);
         } else {
@@ -249,6 +292,8 @@ impl<'a> Scanner<'a> {
         else {
             return;
         };
+        let text = self.loose(place);
+        self.head(text, name);
         // A keyword inside a long value that was read already: its own value would be the rest of that one.
         // Near the end of the unit it may still have a value in the next.
         if place < self.value_read && self.units.at(place).1.saturating_sub(name.1) > REACH_BYTES {
@@ -273,6 +318,38 @@ impl<'a> Scanner<'a> {
         let hit = first.and_then(|found| judge(text, found));
         if self.long || hit.is_some() && !self.keeps(place, hit) {
             self.reaching(place, name.1, |text| judge(text, assign::read(text, name)?));
+        }
+    }
+
+    /// Remembers a name that may be that of a column.
+    fn head(&mut self, text: &[u8], name: (usize, usize)) {
+        if self.depth < DECODE_DEPTH_MAX && heads_column(text, name) {
+            self.heads.push(name.0);
+        }
+    }
+
+    /// Reads the cells of tables, each behind the name of its column.
+    fn columns(&mut self, table: &mut Table) {
+        let heads = std::mem::take(&mut self.heads);
+        let mut rows = Vec::new();
+        table.read(self.text, self.origin, &heads, &mut rows, |cell| {
+            self.named(cell.head, cell.start, cell.end);
+        });
+        // What stands beside a name in a row of names is no value.
+        let named = |hit: &Hit| rows.iter().any(|row| row.start <= hit.start && hit.end <= row.end);
+        self.raw.hits.retain(|hit| hit.rank != 1 || !named(hit));
+    }
+
+    /// Reads a stretch as if a name stood before it.
+    fn named(&mut self, name: &str, start: usize, end: usize) {
+        let lead = format!("{name}: ");
+        let text = [&lead, cut_str(self.text, start, end)].concat();
+        for hit in scan(self.detector, &text, 0, "", self.depth + 1).hits {
+            if let Some((from, to)) =
+                hit.start.checked_sub(lead.len()).zip(hit.end.checked_sub(lead.len()))
+            {
+                self.raw.hits.push(Hit { start: start + from, end: start + to, ..hit });
+            }
         }
     }
 
@@ -480,7 +557,9 @@ impl<'a> Scanner<'a> {
             .filter(|(_, b)| **b == b'=')
             .last();
         let start = value.map_or(from, |(offset, _)| from + offset + 1);
-        let opened = decode::open(cut(unit, start, to));
+        // Base64 that is broken into lines is one run: a datum may lie across a break.
+        let (joined, to) = joined_run(unit, start, to);
+        let opened = decode::open(&joined);
         if let Some(hit) = opened.and_then(|text| self.strongest(&text)) {
             self.raw.hits.push(Hit { start, end: to, whole: true, ..hit });
         }
@@ -500,6 +579,12 @@ impl<'a> Scanner<'a> {
         if pii::address_of_key(key, value) {
             let rule = Coded::PostalAddress.index();
             self.raw.hits.push(Hit::datum(lead, lead + value.len(), rule, 0.65).as_whole(true));
+        }
+        if self.depth < DECODE_DEPTH_MAX
+            && pii::may_be_personal(value)
+            && pii::is_personal_name(key)
+        {
+            self.named(key, lead, lead + value.len());
         }
         if let Some(strength) = keys::strength_of(key)
             && !keys::is_a_count(self.key, value)
@@ -612,6 +697,20 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// A run and the lines that go on with it in its unit, without the breaks, and where they end.
+fn joined_run(unit: &[u8], from: usize, to: usize) -> (Cow<'_, [u8]>, usize) {
+    let mut run = Cow::Borrowed(cut(unit, from, to));
+    let mut end = to;
+    loop {
+        let line = end + usize::from(at(unit, end) == b'\r');
+        if at(unit, line) != b'\n' || !joins_lines(unit, line) {
+            return (run, end);
+        }
+        end = run_end(unit, line + 1, BASE64);
+        run.to_mut().extend_from_slice(cut(unit, line + 1, end));
+    }
+}
+
 /// `API_TOKEN=[SECRET]`: what was masked already, with the variable's name before it.
 fn is_masked_variable(value: &[u8]) -> bool {
     let Some(equals) = value.iter().position(|byte| *byte == b'=') else { return false };
@@ -627,7 +726,8 @@ fn has_long_line(bytes: &[u8]) -> bool {
         return false;
     }
     let mut start = 0;
-    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).any(|end| {
+    let breaks = memchr::memchr_iter(b'\n', bytes).filter(|line| !joins_lines(bytes, *line));
+    breaks.chain([bytes.len()]).any(|end| {
         let long = end - start >= UNIT_BYTES_MAX;
         start = end + 1;
         long

@@ -415,6 +415,11 @@ pub(crate) const COMMAND_FLAGS: &[&str] = &[
     " --proxy-user ",
     " -storepass ",
     " -keypass ",
+    " -c ",
+    " -k ",
+    " -A ",
+    " -X ",
+    " /p:",
 ];
 
 #[rustfmt::skip] // read as a table
@@ -422,9 +427,12 @@ const COMMANDS: &[Commands] = &[
     Commands { names: &[b"curl"], flags: &[b" -u ", b" --user ", b" --user=", b" --proxy-user "], form: FlagForm::Pair },
     Commands { names: &[b"mysql", b"mariadb", b"7z"], flags: &[b" -p"], form: FlagForm::Glued },
     Commands { names: &[b"sqlcmd", b"bcp "], flags: &[b" -P"], form: FlagForm::Glued },
-    Commands { names: &[b"sshpass", b"docker login", b"podman login", b"mongo", b"psexec", b"helm registry"], flags: &[b" -p "], form: FlagForm::Apart },
+    Commands { names: &[b"sshpass", b"docker login", b"podman login", b"mongo", b"psexec", b"helm registry", b"az login"], flags: &[b" -p "], form: FlagForm::Apart },
     Commands { names: &[b"redis-cli", b"valkey-cli", b"mosquitto"], flags: &[b" -a ", b" -P "], form: FlagForm::Apart },
     Commands { names: &[b"ldapsearch", b"ldapadd", b"ldapmodify", b"ldapwhoami"], flags: &[b" -w "], form: FlagForm::Apart },
+    Commands { names: &[b"snmpwalk", b"snmpget", b"snmpset", b"snmpbulk", b"snmptable", b"snmptrap"], flags: &[b" -c ", b" -A ", b" -X "], form: FlagForm::Apart },
+    Commands { names: &[b"openssl enc"], flags: &[b" -k "], form: FlagForm::Apart },
+    Commands { names: &[b"freerdp"], flags: &[b" /p:"], form: FlagForm::Glued },
     Commands { names: &[b"zip", b"sqlcmd", b"mosquitto"], flags: &[b" -P "], form: FlagForm::Apart },
     Commands { names: &[b"plink", b"pscp", b"putty"], flags: &[b" -pw "], form: FlagForm::Apart },
     Commands { names: &[b"keytool", b"jarsigner"], flags: &[b" -storepass ", b" -keypass "], form: FlagForm::Apart },
@@ -469,6 +477,32 @@ pub(crate) fn command(bytes: &[u8], hit: usize, flag: &[u8]) -> Option<Hit> {
     let port = !quoted && value.iter().all(u8::is_ascii_digit) && value.len() <= 5;
     let template = value.ends_with(b">");
     (value.len() >= 4 && !option && !port && !template && !is_placeholder(value))
+        .then(|| Hit::secret(start, start + value.len(), Coded::CommandPassword.index(), 0.8, 2))
+}
+
+/// Programs that read a password from a pipe.
+pub(crate) const PIPE_CUES: &[&str] =
+    &["sudo -S", "chpasswd", "--password-stdin", "passwd --stdin"];
+
+/// The password that `echo` writes into such a program, whose cue stands at `hit`: `echo pw | sudo -S x`,
+/// `echo 'user:pw' | chpasswd`.
+pub(crate) fn piped(bytes: &[u8], hit: usize) -> Option<Hit> {
+    let head = cut(bytes, hit.saturating_sub(COMMAND_BYTES), hit);
+    let from = hit - head.len();
+    let pipe = from + head.iter().rposition(|byte| *byte == b'|')?;
+    let head = cut(bytes, from, pipe);
+    let words: [&[u8]; 3] = [b"echo -n ", b"echo ", b"printf "];
+    let (word, place) =
+        words.iter().find_map(|word| Some((word, memchr::memmem::rfind(head, word)?)))?;
+    let mut start = run_end(bytes, from + place + word.len(), ByteSet::of(" "));
+    let mut value = argument(bytes, &mut start).0;
+    if cut(bytes, hit, hit + 8) == b"chpasswd" {
+        let colon = value.iter().position(|byte| *byte == b':')?;
+        value = value.get(colon + 1..)?;
+        start += colon + 1;
+    }
+    let inside = start + value.len() <= pipe;
+    (inside && value.len() >= 4 && !value.contains(&b' ') && !is_placeholder(value))
         .then(|| Hit::secret(start, start + value.len(), Coded::CommandPassword.index(), 0.8, 2))
 }
 

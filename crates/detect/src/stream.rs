@@ -7,6 +7,7 @@
 //! [`Redactor::redact_plain`] on the whole; a test tries every split.
 
 use crate::ascii::floor_char;
+use crate::columns::Table;
 use crate::config::Context;
 use crate::finding::Finding;
 use crate::fold::Folded;
@@ -14,7 +15,7 @@ use crate::hit::RANK_BLOCK;
 use crate::limits::{HISTORY_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::NameModelError;
 use crate::redact::{Redactor, UNSCANNED};
-use crate::scan::scan;
+use crate::scan::{scan, scan_on};
 use crate::spot::{Spots, place};
 use crate::unit::next_end_from;
 
@@ -55,6 +56,8 @@ pub struct StreamRedactor {
     rollout_by: Option<String>,
     /// Folded text already released, for keys and context.
     history: String,
+    /// The table that the released text is in.
+    table: Table,
     /// What was not released yet.
     pending: Vec<u8>,
     /// How many folded bytes at the start of the pending unit are known not to end it.
@@ -76,6 +79,7 @@ impl StreamRedactor {
             tool: ctx.tool.map(str::to_owned),
             rollout_by: ctx.rollout_by.map(str::to_owned),
             history: String::new(),
+            table: Table::default(),
             pending: Vec::new(),
             seen: 0,
             offset: 0,
@@ -228,14 +232,16 @@ impl StreamRedactor {
         text.push_str(folded.text());
         let detector = self.redactor.detector();
         let mut spots = Spots::default();
+        let mut table = std::mem::take(&mut self.table);
         self.with_context(|ctx| {
             if !detector.exempts_place(ctx) {
                 let key = if self.offset == 0 { ctx.key.unwrap_or("") } else { "" };
-                let raw = scan(detector, &text, origin, key, 0);
+                let raw = scan_on(detector, &text, origin, key, 0, &mut table);
                 let history = text.get(..origin).unwrap_or("");
                 place(detector, bytes, folded, history, raw, ctx, &mut spots);
             }
         });
+        self.table = table;
         self.emit(bytes, spots, out);
         debug_assert_eq!(folded_len, folded.text().len());
         let keep = floor_char(&text, text.len().saturating_sub(HISTORY_BYTES_MAX));

@@ -1,13 +1,13 @@
 //! Units: the stretches of text in which a datum must lie, and why a stream and a whole text agree.
 //!
-//! A unit ends after a line break, after a sentence, between two JSON or CSV strings, between two XML
+//! A unit ends after a line break (but not inside base64 that is broken into lines), after a sentence, between two JSON or CSV strings, between two XML
 //! tags, and where it would become longer than [`UNIT_BYTES_MAX`]. Whether a unit ends at a place
 //! depends only on the unit so far and one byte behind it. A datum never crosses the end of its unit
 //! (a private key block may), it may look back over earlier text as far as the look-back cap, and it
 //! never looks beyond its unit. So whoever holds a text up to the end of a unit knows everything about
 //! that unit, and how the text arrived does not matter.
 
-use crate::ascii::{BASE64, at, before, cut};
+use crate::ascii::{BASE64, ByteSet, at, before, cut, run_start};
 use crate::limits::UNIT_BYTES_MAX;
 
 /// Where a unit that would be too long may end early, looking back this many bytes for a gap.
@@ -32,7 +32,8 @@ impl<'a> Units<'a> {
     pub(crate) fn at(&mut self, position: usize) -> (usize, usize) {
         if position >= self.end && self.end < self.bytes.len() {
             let skipped = cut(self.bytes, self.end, position.min(self.bytes.len()));
-            if let Some(line) = memchr::memrchr(b'\n', skipped) {
+            let ends = |line: &usize| !joins_lines(self.bytes, self.end + line);
+            if let Some(line) = memchr::memrchr_iter(b'\n', skipped).find(ends) {
                 self.end += line + 1;
             }
             while self.end <= position && self.end < self.bytes.len() {
@@ -65,7 +66,7 @@ pub(crate) fn next_end_from(bytes: &[u8], start: usize, seen: usize) -> Option<u
 /// Whether the unit ends after its byte at `place`.
 fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
     match byte {
-        b'\n' => true,
+        b'\n' => !joins_lines(unit, place),
         b',' => before(unit, place) == b'"' && at(unit, place + 1) == b'"',
         b'>' => at(unit, place + 1) == b'<',
         b' ' => {
@@ -81,6 +82,22 @@ fn ends_after(unit: &[u8], place: usize, byte: u8) -> bool {
         0x82 => place >= 2 && cut(unit, place - 2, place) == [0xE3, 0x80],
         _ => false,
     }
+}
+
+/// Whether the line break at `place` stands inside base64 that is broken into lines, as mail and key files have it:
+/// behind a line of one of the usual widths, before more of it. Such lines are one unit, for a datum may lie across
+/// the break.
+pub(crate) fn joins_lines(bytes: &[u8], place: usize) -> bool {
+    const WIDTHS: std::ops::RangeInclusive<usize> = 60..=76;
+    const SYMBOLS: ByteSet =
+        ByteSet::of("+/").with_range(b'0', b'9').with_range(b'a', b'z').with_range(b'A', b'Z');
+    if !SYMBOLS.has(at(bytes, place + 1)) {
+        return false;
+    }
+    let end = place - usize::from(before(bytes, place) == b'\r');
+    let start = run_start(bytes, end, SYMBOLS, WIDTHS.end() + 1);
+    let width = end - start;
+    WIDTHS.contains(&width) && width.is_multiple_of(4) && matches!(before(bytes, start), 0 | b'\n')
 }
 
 /// The best gap before the cap, the last of its kind, or else the last character boundary: no datum

@@ -201,6 +201,14 @@ const WORDS: &[&str] = &[
     "email",
     "missing",
     "invalid",
+    // Words of code: `case "password": return x`.
+    "return",
+    "break",
+    "throw",
+    "raise",
+    "await",
+    "function",
+    "const",
 ];
 
 /// Whether the value stands for another one, or for nothing.
@@ -263,7 +271,9 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
     {
         return true;
     }
-    if value.starts_with(b"./") || value.starts_with(b"~/") || value.starts_with(b"../") {
+    // Where it is read from, as a path or as programs like openssl name it.
+    let sources: [&[u8]; 6] = [b"./", b"~/", b"../", b"env:", b"file:", b"fd:"];
+    if sources.iter().any(|source| value.starts_with(source)) {
         return true;
     }
     if written == Written::Quoted {

@@ -107,6 +107,9 @@ fn ends_group(bytes: &[u8], place: usize) -> bool {
         || matches!(at(bytes, place), b'-') && !at(bytes, place + 1).is_ascii_alphanumeric()
 }
 
+/// A datum that is less sure than this needs a word to speak for it.
+const DOUBTFUL: f32 = 0.5;
+
 /// The datum that begins with the digit at `start`.
 pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
     let groups = Groups::read(bytes, start);
@@ -115,7 +118,7 @@ pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
         return spaced_card(bytes, start);
     }
     let datum = |n: usize, coded, base| Some(Datum::new(start, groups.end(n), coded, base));
-    card(bytes, &groups)
+    let found = card(bytes, &groups)
         .or_else(|| grouped_id(bytes, &groups))
         .or_else(|| phone::grouped(bytes, &groups))
         .or_else(|| {
@@ -141,9 +144,13 @@ pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
                 18 => ids::resident_cn(bytes, start),
                 _ => None,
             }
-        })
-        .or_else(|| phone::in_context(bytes, &groups))
-        .or_else(|| spaced_card(bytes, start))
+        });
+    // A check digit that one number in eleven has is no reason against a word for telephone.
+    match found {
+        Some(datum) if datum.base >= DOUBTFUL => Some(datum),
+        doubtful => phone::in_context(bytes, &groups).or(doubtful),
+    }
+    .or_else(|| spaced_card(bytes, start))
 }
 
 fn is_check_x(bytes: &[u8], place: usize) -> bool {

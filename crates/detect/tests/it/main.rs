@@ -12,6 +12,7 @@ mod governance;
 mod hiding;
 mod hostile;
 mod json;
+mod marked;
 mod masks;
 mod patterns;
 mod phones;
