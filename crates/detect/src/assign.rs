@@ -16,6 +16,25 @@ pub(crate) struct Assignment {
     pub(crate) name: (usize, usize),
     pub(crate) value: (usize, usize),
     pub(crate) written: Written,
+    /// Whether it only stands beside its name, as the next of a list does.
+    pub(crate) beside: bool,
+}
+
+impl Assignment {
+    /// Whether the value is a name among names: `"PASS", "FAIL"`, `'password', 'scope'`. The arguments of a call
+    /// (`setProperty("password", "x")`) and the cells of a table are none.
+    pub(crate) fn is_listed(&self, bytes: &[u8]) -> bool {
+        let value = cut(bytes, self.value.0, self.value.1);
+        let plain = value.iter().all(|b| b.is_ascii_alphabetic() || b"._:-".contains(b));
+        if !self.beside || !plain {
+            return false;
+        }
+        let call = before(bytes, self.name.0.wrapping_sub(1)) == b'('
+            && at(bytes, self.value.1 + 1) == b')';
+        let cell =
+            matches!(before(bytes, self.value.0), b' ' | b'\t') && self.written == Written::Literal;
+        !call && !cell
+    }
 }
 
 /// The name around a keyword.
@@ -38,7 +57,9 @@ pub(crate) fn read(bytes: &[u8], name: (usize, usize)) -> Option<Assignment> {
         Reader { bytes, at: name.1, quoted_name: false, limit: name.0 + LOOKBACK_BYTES_MAX };
     let operator = reader.operator(name)?;
     let (value, written) = reader.value(name, operator)?;
-    (value.0 < reader.limit).then_some(Assignment { name, value, written })
+    let beside =
+        operator == Operator::Neighbour && cut(bytes, name.0.saturating_sub(2), name.0) != b"${";
+    (value.0 < reader.limit).then_some(Assignment { name, value, written, beside })
 }
 
 /// What stands between key and value.
@@ -154,12 +175,15 @@ impl Reader<'_> {
                 Operator::Neighbour
             }
             // `PASSWORD('x')`, `password.equals("x")`
-            (b'(', b'\'' | b'"') => {
+            (b'(', b'\'' | b'"') if self.takes_one(name) => {
                 self.at += 1;
                 Operator::Equals { spaced: true }
             }
             (b':', _) => {
                 self.at += 1;
+                if self.is_number_type() {
+                    return None;
+                }
                 self.typed().unwrap_or(Operator::Colon)
             }
             (0xEF, 0xBC) if self.starts("：") => {
@@ -190,6 +214,18 @@ impl Reader<'_> {
         Some(found)
     }
 
+    /// Whether a call of this name takes the password itself: `PASSWORD('x')`, `.password("x")`, `password.equals("x")`.
+    fn takes_one(&self, name: (usize, usize)) -> bool {
+        let name = cut(self.bytes, name.0, name.1);
+        let ends = |word: &[u8]| {
+            name.len().checked_sub(word.len()).is_some_and(|from| {
+                let joint = before(name, from);
+                cut(name, from, name.len()).eq_ignore_ascii_case(word) && !is_word(joint)
+            })
+        };
+        ends(b"password") || ends(b"passwd") || ends(b"equals")
+    }
+
     /// Whether a name is the first of its line or stands behind the bar of a table.
     fn in_table(&self, name: (usize, usize)) -> bool {
         let head = cut(self.bytes, name.0.saturating_sub(LOOKBACK_BYTES_MAX), name.0);
@@ -211,6 +247,17 @@ impl Reader<'_> {
         } else if at(rest, len) == b':' {
             self.at += len;
         }
+    }
+
+    /// `: u32 = 3227532550`: a number by its type is no secret.
+    fn is_number_type(&self) -> bool {
+        const TYPES: [&[u8]; 14] = [
+            b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize",
+            b"int", b"number", b"c_int", b"c_ulong",
+        ];
+        let rest = cut(self.bytes, self.at, self.at + 16).trim_ascii_start();
+        let len = rest.iter().take_while(|byte| is_word(**byte)).count();
+        at(rest, len) == b' ' && at(rest, len + 1) == b'=' && TYPES.contains(&cut(rest, 0, len))
     }
 
     /// `: &str =`, `: Optional[str] =`: the colon begins a type, the value stands behind the `=`.
@@ -311,6 +358,10 @@ impl Reader<'_> {
         if loose && (quote == b'`' || quote == b'-') {
             return None;
         }
+        let verb = cut(self.bytes, name.0, name.1) == b"pass" && operator == Operator::Space;
+        if verb && !self.space_counts(name) {
+            return None;
+        }
         if matches!(quote, b'"' | b'\'' | b'`') {
             let open = self.at + slashes + 1;
             return self.quoted(open, quote, slashes).map(|value| (value, Written::Quoted));
@@ -376,13 +427,22 @@ impl Reader<'_> {
 
     /// A blank alone assigns in command lines (`--password x`), in `.netrc`, and before a quote.
     fn space_counts(&self, name: (usize, usize)) -> bool {
-        let flag = cut(self.bytes, name.0, name.0 + 2) == b"--"
-            || cut(self.bytes, name.0, name.0 + 1) == b"-";
+        let flag = at(self.bytes, name.0) == b'-' && !self.reads_on();
         let netrc = {
             let head = cut(self.bytes, name.0.saturating_sub(120), name.0);
             find_folded(head, b"login ").is_some()
         };
-        flag || netrc || self.looks_made()
+        // `don't pass AI_V4MAPPED`: a verb.
+        let verb = cut(self.bytes, name.0, name.1) == b"pass";
+        flag || netrc || !verb && self.looks_made()
+    }
+
+    /// Whether words of a sentence follow: `--username and --password options instead of the URL`.
+    fn reads_on(&self) -> bool {
+        let rest = cut(self.bytes, self.at, self.at + 48);
+        let mut words = rest.split(|byte| *byte == b' ');
+        let plain = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_lowercase);
+        (0..3).all(|_| words.next().is_some_and(plain))
     }
 
     /// Behind a bare blank (a comment, prose) only what hardly is a word: classes of characters change

@@ -232,6 +232,84 @@ const ABOUT: &[&str] = &[
     "uuid",
     "arn",
     "code",
+    "mgr",
+    "events",
+    // Names of files: `key_pairs.py`, `secret.yaml`.
+    "py",
+    "pyi",
+    "rs",
+    "js",
+    "ts",
+    "go",
+    "java",
+    "rb",
+    "php",
+    "html",
+    "css",
+    "json",
+    "yaml",
+    "yml",
+    "toml",
+    "xml",
+    "md",
+    "rst",
+    "txt",
+    "log",
+    "pem",
+    "crt",
+    "cert",
+    "pub",
+];
+
+/// Words before `token` that make it a place in a list, a mark against doing twice, or a piece of text: whoever has
+/// one may do nothing with it, and an agent needs it.
+const OPEN_TOKENS: &[&[u8]] = &[
+    b"next",
+    b"continuation",
+    b"page",
+    b"pagination",
+    b"idempotency",
+    b"lock",
+    b"sync",
+    b"cancellation",
+    b"request",
+    b"cursor",
+    b"scroll",
+    b"eos",
+    b"bos",
+    b"pad",
+    b"unk",
+    b"mask",
+    b"sep",
+    b"cls",
+    b"output",
+    b"input",
+    b"prompt",
+    b"completion",
+];
+
+/// Short words that mean something else as soon as another word follows (`PSK_KE`, `pass_by_value`), but for those
+/// that tell one environment or try from another.
+const SHORT: &[&[u8]] = &[b"pass", b"pin", b"otp", b"psk", b"pw", b"auth"];
+const ENVIRONMENTS: &[&[u8]] = &[
+    b"prod",
+    b"production",
+    b"dev",
+    b"development",
+    b"stage",
+    b"staging",
+    b"test",
+    b"live",
+    b"old",
+    b"new",
+    b"main",
+    b"primary",
+    b"secondary",
+    b"backup",
+    b"value",
+    b"header",
+    b"phrase",
+    b"word",
 ];
 
 /// Words before `key` that make it name a secret as surely as `token` does.
@@ -333,10 +411,18 @@ pub(crate) fn speaks(
     if ABOUT.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes())) {
         return None;
     }
+    let in_list =
+        |list: &[&[u8]], part: &[u8]| list.iter().any(|word| word.eq_ignore_ascii_case(part));
+    let worded = last.iter().any(u8::is_ascii_alphabetic);
+    let one = tail.len() <= last.len() + 1;
+    if worded && in_list(SHORT, keyword) && !(one && in_list(ENVIRONMENTS, last)) {
+        return None;
+    }
     // What every visitor of a page gets is no secret.
     let open = [b"csrf".as_slice(), b"xsrf", b"authenticity", b"public", b"pub", b"publishable"];
     let lead = last_part(trim_joint(cut(name, 0, offset)));
-    if open.iter().any(|word| lead.eq_ignore_ascii_case(word)) {
+    let token = keyword.eq_ignore_ascii_case(b"token") && in_list(OPEN_TOKENS, lead);
+    if token || open.iter().any(|word| lead.eq_ignore_ascii_case(word)) {
         return None;
     }
     if strength == Strength::Weak {
@@ -407,13 +493,18 @@ pub(crate) fn is_a_count(name: &[u8], value: &[u8]) -> bool {
             .checked_sub(word.len())
             .is_some_and(|from| cut(name, from, name.len()).eq_ignore_ascii_case(word))
     };
+    // A header of cookies has a reader of its own.
+    if ends(b"cookie") {
+        return value.contains(&b'=');
+    }
     if ends(b"session_id") || ends(b"session-id") || ends(b"sessionid") {
         return is_uuid(value);
     }
     if ends(b"pin") || ends(b"otp") || ends(b"code") {
         return !(digits && (4..=8).contains(&value.len()));
     }
-    name.eq_ignore_ascii_case(b"pass") && digits
+    // `token=token` passes on what is elsewhere.
+    name.eq_ignore_ascii_case(b"pass") && digits || name == value
 }
 
 /// Whether a key of this name holds a secret, so that its value is one whatever it looks like.

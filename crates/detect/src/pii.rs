@@ -220,6 +220,8 @@ pub(crate) fn ends(bytes: &[u8], place: usize) -> bool {
         }
         b'.' | b',' => !second.is_ascii_digit() || next == b',',
         b'-' => !second.is_ascii_alphanumeric(),
+        // `13340783196*x**35`
+        b'*' => !second.is_ascii_alphanumeric() && second != b'*',
         _ => !next.is_ascii_alphanumeric(),
     }
 }

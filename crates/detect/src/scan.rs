@@ -292,6 +292,9 @@ impl<'a> Scanner<'a> {
         else {
             return;
         };
+        if is_part_of_a_path(self.bytes, name.0) {
+            return;
+        }
         let text = self.loose(place);
         self.head(text, name);
         // A keyword inside a long value that was read already: its own value would be the rest of that one.
@@ -301,7 +304,8 @@ impl<'a> Scanner<'a> {
         }
         let judge = |text: &[u8], found: Assignment| {
             let (start, end) = found.value;
-            if keys::is_a_count(cut(text, name.0, name.1), cut(text, start, end)) {
+            let counts = keys::is_a_count(cut(text, name.0, name.1), cut(text, start, end));
+            if counts || found.is_listed(text) {
                 return None;
             }
             let score = assess(cut(text, start, end), at(text, end), strength, found.written)?;
@@ -718,6 +722,18 @@ fn is_masked_variable(value: &[u8]) -> bool {
     equals > 0
         && cut(value, 0, equals).iter().all(name)
         && masks_alone(value, equals + 1, value.len())
+}
+
+/// Whether the name at `start` is a part of a longer one: `AWS::ApiGateway::ApiKey`, `arn:aws:secretsmanager:..:secret:x`.
+fn is_part_of_a_path(bytes: &[u8], start: usize) -> bool {
+    const ARN_BYTES_MAX: usize = 80;
+    if before(bytes, start) != b':' {
+        return false;
+    }
+    let head = cut(bytes, start.saturating_sub(ARN_BYTES_MAX), start);
+    let word = head.iter().rev().take_while(|byte| byte.is_ascii_graphic()).count();
+    let path = cut(head, head.len() - word, head.len());
+    path.ends_with(b"::") || memchr::memmem::find(path, b"arn:").is_some()
 }
 
 /// Whether a line may be longer than a unit.

@@ -372,7 +372,7 @@ pub(crate) fn basic(bytes: &[u8], hit: usize, len: usize) -> Option<Hit> {
     let decoded = crate::decode::base64(value)?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;
     let password = decoded.get(colon + 1..)?;
-    let readable = decoded.iter().all(|byte| (0x20..0x7f).contains(byte) || *byte >= 0x80);
+    let readable = crate::decode::readable(&decoded).is_some();
     (readable && password.len() >= 2)
         .then(|| Hit::secret(start, end, Coded::BasicHeader.index(), 0.9, 3))
 }

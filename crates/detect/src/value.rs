@@ -78,7 +78,7 @@ impl Classes {
     }
 }
 
-static FILL_IN: Words<47> = Words::new([
+static FILL_IN: Words<55> = Words::new([
     "example",
     "placeholder",
     "your_",
@@ -122,6 +122,14 @@ static FILL_IN: Words<47> = Words::new([
     "sha512-",
     "sha384-",
     "sha1-",
+    "sha256=",
+    "sha384=",
+    "sha512=",
+    "%s",
+    "[:",
+    "([",
+    "(?",
+    "[0-9",
     "1234567890abcdef",
     "abcdefghij",
     "deadbeef",
@@ -277,7 +285,19 @@ fn is_reference(value: &[u8], next: u8, written: Written) -> bool {
         return true;
     }
     if written == Written::Quoted {
-        return false;
+        // Backticks quote code.
+        return next == b'`' && contains(value, b"::");
+    }
+    // A number as code writes it.
+    let literal = value.len() <= 10 && value.starts_with(b"0x");
+    if literal && value.iter().skip(2).all(u8::is_ascii_hexdigit) {
+        return true;
+    }
+    // `config.get(server`: a call, whose name is lower-case.
+    let head = value.iter().take_while(|byte| byte.is_ascii_lowercase() || b"_.".contains(byte));
+    let call_head = head.count();
+    if call_head > 0 && at(value, call_head) == b'(' {
+        return true;
     }
     let call = next == b'(' || value.ends_with(b"(") || contains(value, b"::");
     let sign = matches!(value.first(), Some(b'&' | b'*')) && at(value, 1).is_ascii_lowercase();
@@ -366,7 +386,7 @@ fn assess_secret(value: &[u8], classes: Classes, written: Written) -> Option<f32
     // `TokenStream2`: a name that speaks of secrets is none.
     let named = value.iter().all(|byte| is_word(*byte))
         && value.len() < 24
-        && NAMES_OF_SECRETS.any_in(value);
+        && (NAMES_OF_SECRETS.any_in(value) || value.ends_with(b"Key"));
     if named || classes.letters() == 0 && value.len() < 12 || looks_named(value) || is_stamp(value)
     {
         return None;
@@ -386,10 +406,19 @@ fn assess_secret(value: &[u8], classes: Classes, written: Written) -> Option<f32
         .windows(2)
         .filter(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()))
         .count();
-    if long && classes.upper > 0 && classes.lower > 0 && changes * 6 > value.len() && bits > 3.5 {
+    let code = written == Written::Bare;
+    if long
+        && !code
+        && classes.upper > 0
+        && classes.lower > 0
+        && changes * 6 > value.len()
+        && bits > 3.5
+    {
         return Some(0.6);
     }
-    (classes.other > 0 && classes.letters() > 0 && written == Written::Quoted && value.len() >= 10)
+    // Words joined by signs that join words are a name.
+    let strange = value.iter().any(|byte| !byte.is_ascii_alphabetic() && !b"._-:/".contains(byte));
+    (strange && classes.letters() > 0 && written == Written::Quoted && value.len() >= 10)
         .then_some(0.55)
 }
 

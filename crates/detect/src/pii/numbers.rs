@@ -1,6 +1,6 @@
 //! Numbers by their grouping: which check each grouping of digits calls for.
 
-use crate::ascii::{at, cut};
+use crate::ascii::{ByteSet, DIGITS, at, before, cut, run_start};
 use crate::digest::{luhn, verhoeff};
 use crate::pii::{Datum, ends, ids, phone};
 use crate::rules::Coded;
@@ -139,7 +139,10 @@ pub(crate) fn read(bytes: &[u8], start: usize) -> Option<Datum> {
                 13 if phone::cn_mobile_with_code(digits) => datum(1, Coded::PhoneCn, 0.8),
                 13 if ids::rrn(digits) > 0.8 => datum(1, Coded::IdKrRrn, 0.4),
                 14 if ids::cnpj(digits) => datum(1, Coded::IdBrCnpj, 0.45),
-                15 if ids::nir(digits) => datum(1, Coded::IdFrNir, 0.6),
+                15 if ids::nir(digits) => {
+                    let base = if follows_another(bytes, start, ids::nir) { 0.3 } else { 0.6 };
+                    datum(1, Coded::IdFrNir, base)
+                }
                 17 => ids::resident_cn(bytes, start),
                 18 => ids::resident_cn(bytes, start),
                 _ => None,
@@ -168,8 +171,25 @@ fn card(bytes: &[u8], groups: &Groups) -> Option<Datum> {
         }
     }
     let bare = (13..=19).contains(&groups.first()) && ends(bytes, groups.end(1));
-    (bare && is_card(groups.digits(1)))
-        .then(|| Datum::new(groups.start, groups.end(1), Coded::Card, 0.65))
+    if !bare || !is_card(groups.digits(1)) {
+        return None;
+    }
+    let base = if follows_another(bytes, groups.start, is_card) { 0.3 } else { 0.65 };
+    Some(Datum::new(groups.start, groups.end(1), Coded::Card, base))
+}
+
+/// Whether the number at `start` is the next of a table of numbers: each has its line, and the one before is as long
+/// but no datum.
+fn follows_another(bytes: &[u8], start: usize, is_datum: fn(&[u8]) -> bool) -> bool {
+    const BETWEEN: ByteSet = ByteSet::of(" \t\r\n,");
+    const BETWEEN_BYTES_MAX: usize = 64;
+    const DIGITS_MAX: usize = 24;
+    let end = run_start(bytes, start, BETWEEN, BETWEEN_BYTES_MAX);
+    let from = run_start(bytes, end, DIGITS, DIGITS_MAX);
+    let number = cut(bytes, from, end);
+    let line = run_start(bytes, from, ByteSet::of(" \t"), BETWEEN_BYTES_MAX);
+    let alone = matches!(before(bytes, line), 0 | b'\n' | b'[');
+    alone && cut(bytes, end, start).contains(&b'\n') && number.len() >= 12 && !is_datum(number)
 }
 
 /// A card in groups of any length with up to two signs between, which only a word for cards makes one.

@@ -62,7 +62,6 @@ pub(crate) static RULES: &[Rule] = &[
     token("unix-crypt", "Unix crypt password hash", High, &["$6$", "$5$", "$y$"], "\\$[56y]\\$[A-Za-z0-9./$=]{30,140}", &["root:{token}:19000:0:99999:7:::"], &["$6$x", "echo $5$"]).scored(0.8),
     token("md5-crypt", "Unix MD5 password hash", Medium, &["$1$"], "\\$1\\$[A-Za-z0-9./]{1,8}\\$[A-Za-z0-9./]{22}", &["enable secret 5 {token}"], &["echo $1$x"]).scored(0.7),
     token("cisco-hash", "Cisco password hash of type 8 or 9", Medium, &["$8$", "$9$"], "\\$[89]\\$[A-Za-z0-9./]{14}\\$[A-Za-z0-9./]{43}", &["username a secret 9 {token}"], &["$9$x"]).scored(0.75),
-    token("argon2", "Argon2 password hash", Medium, &["$argon2id$", "$argon2i$", "$argon2d$"], "\\$(argon2id|argon2i|argon2d)\\$v=[0-9]{2}\\$[mtp0-9=,]{8,40}\\$[A-Za-z0-9+/]{16,64}\\$[A-Za-z0-9+/]{32,90}", &["alice:{token}"], &["$argon2id$v=19"]).scored(0.7),
     token("django-pbkdf2", "Django password hash", Medium, &["pbkdf2_sha256$", "pbkdf2_sha1$"], "(pbkdf2_sha256|pbkdf2_sha1)\\$[0-9]{4,8}\\$[A-Za-z0-9]{8,32}\\$[A-Za-z0-9+/=]{28,60}", &["{token}"], &["pbkdf2_sha256$x"]).scored(0.7),
     token("ldap-hash", "LDAP password hash", Medium, &["{SHA}", "{SSHA}", "{SSHA256}", "{SSHA512}", "{SHA256}", "{SHA512}"], "\\{(SSHA512|SHA512|SSHA256|SHA256|SSHA|SHA)\\}[A-Za-z0-9+/]{27,120}[=]{0,2}", &["userPassword: {token}"], &["{SHA}"]).scored(0.7),
     token("apache-md5", "htpasswd MD5 hash", Medium, &["$apr1$"], "\\$apr1\\$[A-Za-z0-9./]{8}\\$[A-Za-z0-9./]{22}", &["bob:{token}"], &["$apr1$x"]).scored(0.7),
