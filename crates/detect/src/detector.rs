@@ -95,6 +95,7 @@ pub struct Detector {
     regions: Option<Vec<Region>>,
     threshold: f32,
     census: bool,
+    only_data: bool,
 }
 
 impl std::fmt::Debug for Detector {
@@ -251,6 +252,10 @@ impl DetectorBuilder {
                 && (state.kind.category() == Category::Pii
                     || state.kind.category() == Category::Secrets)
         });
+        let names = rules
+            .iter()
+            .any(|state| state.setting.enabled && state.kind.category() == Category::Names);
+        let only_data = customs.is_empty() && self.model.is_none() && !names;
         Ok(Detector {
             prefilter: Prefilter::new(keywords),
             cues,
@@ -261,6 +266,7 @@ impl DetectorBuilder {
             regions: self.regions.take(),
             threshold,
             census,
+            only_data,
         })
     }
 
@@ -602,6 +608,11 @@ impl Detector {
 
     pub(crate) fn cue(&self, keyword: usize) -> Option<(Cue, usize)> {
         self.cues.get(keyword).copied()
+    }
+
+    /// Whether neither names nor rules of the policy are looked for, which may be of any length.
+    pub(crate) fn reads_only_data(&self) -> bool {
+        self.only_data
     }
 
     pub(crate) fn wants_census(&self) -> bool {

@@ -135,22 +135,52 @@ fn is_date(text: &[u8]) -> bool {
     matches!(text, [_, _, _, _, b'-', b'0' | b'1', b'0'..=b'9', b'-', b'0'..=b'3', b'0'..=b'9'])
 }
 
-/// Whether a run of letters and digits can be or begin a datum: long enough with enough digits, or
-/// joined to another run. Most words and small numbers end here.
+/// Whether a run of letters and digits can be or begin a datum: no reader takes what this turns away. Most words
+/// and numbers end here, and with them most of the cost of a log.
 fn promises(bytes: &[u8], place: usize, end: usize, digits: usize) -> bool {
-    let next = at(bytes, end);
-    let joined = at(bytes, end + 1).is_ascii_alphanumeric();
-    match (digits, end - place) {
+    let (len, next) = (end - place, at(bytes, end));
+    if digits == 0 {
         // `AB 12 34 56 C`, `ab-cd-...`, `ab:cd:...`
-        (0, 2) => joined && matches!(next, b' ' | b'-' | b':'),
-        (0, _) => false,
-        (1..=3, 1..=4) => {
-            let pair = end - place == 2 && next == b':';
-            joined && (pair || matches!(next, b' ' | b'-' | b'.' | b'/'))
-        }
-        (1..=3, _) => false,
-        _ => true,
+        let spaced = matches!(next, b' ' | b'-' | b'.') && at(bytes, end + 1).is_ascii_digit();
+        return len == 2 && (spaced || pairs_go_on(bytes, end));
     }
+    // Machine-readable lines of passports go on so, or are one run.
+    if len == 2 && pairs_go_on(bytes, end) || next == b'<' || len >= MRZ_RUN_BYTES {
+        return true;
+    }
+    if digits == len {
+        return len >= ALONE_DIGITS_MIN || digits_go_on(bytes, end, len);
+    }
+    // `GB82 WEST`, `GB82WEST12..`
+    let head = cut(bytes, place, place + 4);
+    if let [a, b, c, d] = head
+        && a.is_ascii_alphabetic()
+        && b.is_ascii_alphabetic()
+        && c.is_ascii_digit()
+        && d.is_ascii_digit()
+    {
+        return true;
+    }
+    digits >= 4 && matches!(len, 9 | 10 | 16 | 18)
+}
+
+/// A run so long may be a machine-readable line, in bytes.
+const MRZ_RUN_BYTES: usize = 40;
+/// Fewest digits of a number without groups.
+const ALONE_DIGITS_MIN: usize = 7;
+
+/// Whether pairs of hex digits go on behind the one that ends at `end`: `12:34:` and a third, as in no time of day.
+fn pairs_go_on(bytes: &[u8], end: usize) -> bool {
+    let sign = at(bytes, end);
+    matches!(sign, b':' | b'-') && at(bytes, end + 3) == sign && at(bytes, end + 6) == sign
+}
+
+/// Whether digits go on in another group behind the one of `len` that ends at `end`.
+fn digits_go_on(bytes: &[u8], end: usize, len: usize) -> bool {
+    let sign = |place: usize| matches!(at(bytes, place), b' ' | b'-' | b'.' | b'/');
+    let digit = |place: usize| at(bytes, place).is_ascii_digit();
+    // Cards may be written with two signs between; their groups are longer.
+    sign(end) && (digit(end + 1) || len > 3 && sign(end + 1) && digit(end + 2))
 }
 
 /// The next place where a number may begin.

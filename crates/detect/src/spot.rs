@@ -131,6 +131,22 @@ fn bare_json_number_end(history: &str, bytes: &[u8], start: usize, end: usize) -
     ends.then_some(end + fraction)
 }
 
+/// Shortest datum of any built-in rule that needs no key to speak for it, in bytes: `a@b.io`.
+const DATUM_BYTES_MIN: usize = 6;
+/// Longest name that holds no datum because it is nothing but letters, in bytes.
+const NAME_BYTES_PLAIN: usize = 16;
+
+/// Whether a text is too short for a datum, or a plain name: most strings and keys of JSON are.
+fn holds_nothing(detector: &Detector, text: &str, key: Option<&str>) -> bool {
+    let bytes = text.as_bytes();
+    let sign = |byte: &u8| !byte.is_ascii() || *byte == b'\\';
+    let short = bytes.len() < DATUM_BYTES_MIN && !bytes.iter().any(sign);
+    let name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let plain = || bytes.len() <= NAME_BYTES_PLAIN && bytes.iter().all(name);
+    let spoken_for = || key.is_some_and(|key| keys::strength_of(key).is_some());
+    detector.reads_only_data() && (short || plain()) && !spoken_for()
+}
+
 fn leaf(detector: &Detector, text: &str, ctx: &Context<'_>, depth: usize, spots: &mut Spots) {
     if depth <= JSON_IN_STRING_DEPTH_MAX && looks_like(text) {
         let mut found = Spots::default();
@@ -277,6 +293,9 @@ fn event_spots<'a>(
             let ctx = Context { key: key.as_deref().or(ctx.key), ..*ctx };
             let first = spots.list.len();
             let number = text.get(start..end).ok_or(NotJson)?;
+            if holds_nothing(detector, number, ctx.key) {
+                return Ok(());
+            }
             plain(detector, whole(number).as_deref().unwrap_or(number), &ctx, spots);
             for spot in spots.list.iter_mut().skip(first) {
                 // Part of a number cannot be masked: the number is.
@@ -341,6 +360,9 @@ fn string(
     depth: usize,
     spots: &mut Spots,
 ) -> Result<(), NotJson> {
+    if holds_nothing(detector, raw, ctx.key) {
+        return Ok(());
+    }
     let first = spots.list.len();
     let read = Unescaped::read(raw)?;
     match &read {
