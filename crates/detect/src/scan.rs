@@ -3,6 +3,9 @@
 //! A scanner lives for one text (or one window of a stream). `origin` is where the text proper begins;
 //! what lies before it is history, which keys and context may stand in and data may not.
 
+mod columns;
+mod model;
+
 use std::borrow::Cow;
 
 use crate::ascii::{
@@ -11,18 +14,17 @@ use crate::ascii::{
 use crate::assign::{self, Assignment};
 use crate::calls;
 use crate::census::{self, Trace};
-use crate::columns::{Table, heads_column};
+use crate::columns::Table;
 use crate::decode;
 use crate::detector::{Cue, Detector};
 use crate::devices;
 use crate::escape;
-use crate::finding::Kind;
 use crate::fold::Folded;
 use crate::hit::{Hit, RANK_BLOCK};
 use crate::keys;
 use crate::limits::{DECODE_DEPTH_MAX, RUN_BYTES_MIN, UNIT_BYTES_MAX};
 use crate::memory::{inside_mask, masks_alone};
-use crate::model::{NameModelError, is_prose};
+use crate::model::NameModelError;
 use crate::names;
 use crate::pii::{self, Datum};
 use crate::rules::{Catalog, Coded};
@@ -325,38 +327,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Remembers a name that may be that of a column.
-    fn head(&mut self, text: &[u8], name: (usize, usize)) {
-        if self.depth < DECODE_DEPTH_MAX && heads_column(text, name) {
-            self.heads.push(name.0);
-        }
-    }
-
-    /// Reads the cells of tables, each behind the name of its column.
-    fn columns(&mut self, table: &mut Table) {
-        let heads = std::mem::take(&mut self.heads);
-        let mut rows = Vec::new();
-        table.read(self.text, self.origin, &heads, &mut rows, |cell| {
-            self.named(cell.head, cell.start, cell.end);
-        });
-        // What stands beside a name in a row of names is no value.
-        let named = |hit: &Hit| rows.iter().any(|row| row.start <= hit.start && hit.end <= row.end);
-        self.raw.hits.retain(|hit| hit.rank != 1 || !named(hit));
-    }
-
-    /// Reads a stretch as if a name stood before it.
-    fn named(&mut self, name: &str, start: usize, end: usize) {
-        let lead = format!("{name}: ");
-        let text = [&lead, cut_str(self.text, start, end)].concat();
-        for hit in scan(self.detector, &text, 0, "", self.depth + 1).hits {
-            if let Some((from, to)) =
-                hit.start.checked_sub(lead.len()).zip(hit.end.checked_sub(lead.len()))
-            {
-                self.raw.hits.push(Hit { start: start + from, end: start + to, ..hit });
-            }
-        }
-    }
-
     fn block(&mut self, place: usize) {
         if place < self.block_read {
             return;
@@ -634,52 +604,6 @@ impl<'a> Scanner<'a> {
             each(self, start, end);
             place = end.max(place + 1);
         }
-    }
-
-    fn model(&mut self) {
-        let Some(model) = self.detector.name_model() else { return };
-        self.each_unit(|scanner, start, end| {
-            let unit = cut_str(scanner.text, start, end);
-            if scanner.raw.fault.is_some() || !is_prose(unit) {
-                return;
-            }
-            match model.names(unit) {
-                Ok(spans) => {
-                    for span in spans {
-                        let coded = match span.kind {
-                            Kind::Person => Coded::PersonModel,
-                            Kind::Organization => Coded::OrganizationModel,
-                            Kind::Place => Coded::PlaceModel,
-                            Kind::Secret
-                            | Kind::PrivateKey
-                            | Kind::Password
-                            | Kind::Email
-                            | Kind::Phone
-                            | Kind::Card
-                            | Kind::Iban
-                            | Kind::NationalId
-                            | Kind::Passport
-                            | Kind::IpAddress
-                            | Kind::MacAddress
-                            | Kind::CryptoAddress
-                            | Kind::BirthDate
-                            | Kind::Address
-                            | Kind::Custom => continue,
-                        };
-                        if unit.get(span.range.clone()).is_some() {
-                            let hit = Hit::datum(
-                                start + span.range.start,
-                                start + span.range.end,
-                                coded.index(),
-                                span.score,
-                            );
-                            scanner.raw.hits.push(hit);
-                        }
-                    }
-                }
-                Err(error) => scanner.raw.fault = Some(error),
-            }
-        });
     }
 
     /// Drops what lies in the history or crosses the end of a unit.
