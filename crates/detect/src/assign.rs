@@ -140,17 +140,8 @@ impl Reader<'_> {
         if blanks > 0 {
             self.skip_owner();
         }
-        for copula in COPULAS {
-            if self.starts(copula) && (blanks > 0 || !copula.is_ascii()) {
-                self.at += copula.len();
-                self.skip_blanks();
-                if matches!(self.peek(), b':' | b'=') {
-                    self.at += 1;
-                } else if self.starts("：") {
-                    self.at += "：".len();
-                }
-                return Some(Operator::Colon);
-            }
+        if self.copula(blanks) {
+            return Some(Operator::Colon);
         }
         let found = match (self.peek(), at(self.bytes, self.at + 1)) {
             (b'=', b'>') | (b':', b'=') | (b'+' | b'?' | b'|' | b'!', b'=') => {
@@ -247,6 +238,20 @@ impl Reader<'_> {
         } else if at(rest, len) == b':' {
             self.at += len;
         }
+    }
+
+    /// `is x`, `是：x`: goes behind the verb, and behind a sign that follows it.
+    fn copula(&mut self, blanks: usize) -> bool {
+        let stands = |word: &&&str| self.starts(word) && (blanks > 0 || !word.is_ascii());
+        let Some(copula) = COPULAS.iter().find(stands) else { return false };
+        self.at += copula.len();
+        self.skip_blanks();
+        if matches!(self.peek(), b':' | b'=') {
+            self.at += 1;
+        } else if self.starts("：") {
+            self.at += "：".len();
+        }
+        true
     }
 
     /// `: u32 = 3227532550`: a number by its type is no secret.
