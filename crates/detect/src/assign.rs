@@ -129,8 +129,8 @@ impl Reader<'_> {
 
     fn operator(&mut self, name: (usize, usize)) -> Option<Operator> {
         self.skip_closers();
-        if self.starts("%22%3A") || self.starts("%3D") || self.starts("%3d") {
-            self.at += if self.starts("%22") { 6 } else { 3 };
+        if let Some(len) = self.encoded() {
+            self.at += len;
             return Some(Operator::Equals { spaced: false });
         }
         if let Some(hop) = self.hop(name) {
@@ -172,10 +172,7 @@ impl Reader<'_> {
             }
             (b':', _) => {
                 self.at += 1;
-                if self.is_number_type() {
-                    return None;
-                }
-                self.typed().unwrap_or(Operator::Colon)
+                (!self.is_number_type()).then(|| self.typed().unwrap_or(Operator::Colon))?
             }
             (0xEF, 0xBC) if self.starts("：") => {
                 self.at += "：".len();
@@ -238,6 +235,11 @@ impl Reader<'_> {
         } else if at(rest, len) == b':' {
             self.at += len;
         }
+    }
+
+    /// The length of an encoded `=` or `":`.
+    fn encoded(&self) -> Option<usize> {
+        ["%22%3A", "%3D", "%3d"].into_iter().find(|sign| self.starts(sign)).map(str::len)
     }
 
     /// `is x`, `是：x`: goes behind the verb, and behind a sign that follows it.

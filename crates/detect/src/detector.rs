@@ -401,16 +401,24 @@ fn cues(
     for word in ["base64", "b64", "atob"] {
         add(word, word.len(), false, Cue::Encoded);
     }
-    for (custom, compiled) in written.iter().zip(customs) {
-        if on(compiled.rule) {
-            let index = compiled.rule - catalog.len();
-            for word in &custom.keywords {
-                let bytes = Cow::Owned(word.as_bytes().to_vec());
-                table.push((Keyword { bytes, exact: false }, (Cue::Custom(index), word.len())));
-            }
-        }
-    }
+    let customs = written.iter().zip(customs).filter(|(_, compiled)| on(compiled.rule));
+    table.extend(
+        customs.flat_map(|(custom, compiled)| custom_cues(custom, compiled, catalog.len())),
+    );
     table
+}
+
+/// The keywords of a rule of the policy; `built_in` rules stand before those.
+fn custom_cues(
+    custom: &CustomRule,
+    compiled: &Custom,
+    built_in: usize,
+) -> impl Iterator<Item = (Keyword, (Cue, usize))> {
+    let index = compiled.rule - built_in;
+    custom.keywords.iter().map(move |word| {
+        let bytes = Cow::Owned(word.as_bytes().to_vec());
+        (Keyword { bytes, exact: false }, (Cue::Custom(index), word.len()))
+    })
 }
 
 const BIRTH: &[&str] = &[
