@@ -296,7 +296,10 @@ fn assemble<'u>(units: &'u [Unit], report: &mut Report) -> Vec<Assembled<'u>> {
                     by_name.insert(beside, hooks.len());
                     hooks.push(new);
                 }
-                taken => {
+                taken @ (Taken::HeldBeside
+                | Taken::BySameFile
+                | Taken::ByEarlierFile
+                | Taken::ByLocked) => {
                     let first = units.get(earlier.unit);
                     let first = first.map(|unit| unit.raw.place(earlier.raw.name.span));
                     report.push(taken.said(&new, unit, first, report));
