@@ -7,13 +7,13 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command as Process, Stdio};
 
 use crate::menu::Command;
 use crate::outcome::{Answer, Error};
 use crate::workspace::{Workspace, cargo};
 
-mod page;
+pub(crate) mod page;
 
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
@@ -129,15 +129,15 @@ fn choose(all: &[Bench], names: &[&str]) -> Result<Vec<Bench>, Error> {
 
 /// Runs one bench, showing what it prints; `None` if it failed.
 fn run_one(root: &Path, bench: &Bench) -> Result<Option<String>, Error> {
-    let failed = |source| Error::Start { program: "cargo bench".into(), source };
     println!("cargo {}", bench.arguments().join(" "));
-    let mut child = cargo()
-        .current_dir(root)
-        .args(bench.arguments())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
+    shown(cargo().current_dir(root).args(bench.arguments()))
+}
+
+/// Runs a program, showing what it prints; what it printed, or `None` if it failed.
+pub(crate) fn shown(command: &mut Process) -> Result<Option<String>, Error> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |source| Error::Start { program: program.clone(), source };
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(failed)?;
     let mut table = String::new();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
@@ -153,7 +153,13 @@ fn run_one(root: &Path, bench: &Bench) -> Result<Option<String>, Error> {
     Ok(status.success().then_some(table))
 }
 
-fn save_table(root: &Path, name: &str, run: &page::Run, table: &str) -> Result<(), Error> {
+/// Puts a table into its section of the page.
+pub(crate) fn save_table(
+    root: &Path,
+    name: &str,
+    run: &page::Run,
+    table: &str,
+) -> Result<(), Error> {
     let path = root.join(PAGE);
     let old = match fs::read_to_string(&path) {
         Ok(text) => text,

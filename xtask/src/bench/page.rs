@@ -18,7 +18,7 @@ compare within a section, not across them.
 
 /// The circumstances of one run.
 #[derive(Debug, Clone)]
-pub(super) struct Run {
+pub(crate) struct Run {
     command: String,
     date: String,
     load: String,
@@ -28,7 +28,7 @@ pub(super) struct Run {
 
 impl Run {
     /// The circumstances now; `load` is that of before the run.
-    pub(super) fn of(cargo_arguments: &str, load: String) -> Run {
+    pub(crate) fn of(cargo_arguments: &str, load: String) -> Run {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Run {
             command: format!("cargo {cargo_arguments}"),
@@ -75,7 +75,7 @@ fn end(name: &str) -> String {
 }
 
 /// The load averages of the last 1, 5 and 15 minutes where the system tells them.
-pub(super) fn load_average() -> String {
+pub(crate) fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let numbers: Vec<&str> = text.split_whitespace().take(3).collect();
     if numbers.is_empty() { "unknown".into() } else { numbers.join(" ") }

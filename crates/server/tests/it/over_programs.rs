@@ -1,7 +1,8 @@
 //! Clients over HTTP before programs, and a client over standard input and output before a URL.
 
+use crate::rig::{Ground, relay};
 use crate::web::{
-    Far, NOTHING, Near, Step, Wire, accepted, before_program, chunk, end, eventually, json, relay,
+    Far, NOTHING, Near, Step, Wire, accepted, before_program, chunk, end, eventually, json,
     session, stream, threads, whole,
 };
 use std::io::{Read, Write};
@@ -230,7 +231,7 @@ type Says2 = std::sync::mpsc::Sender<String>;
 fn client(far: &Far, hooks: &str) -> (Says2, Hears, tokio::task::JoinHandle<()>) {
     let (says, said) = std::sync::mpsc::channel();
     let hears = Hears::default();
-    let (relay, _) = relay(hooks);
+    let Ground { relay, .. } = relay(hooks);
     let upstream = Upstream::new(&far.url(), None).unwrap();
     let output = hears.clone();
     let running = tokio::spawn(async move {

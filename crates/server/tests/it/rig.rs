@@ -44,15 +44,22 @@ pub(crate) struct Rig {
     pub(crate) definitions: Arc<Definitions>,
 }
 
+/// What a relay stands on.
+pub(crate) struct Ground {
+    pub(crate) relay: Arc<Relay>,
+    pub(crate) lines: Arc<Mutex<Vec<String>>>,
+    pub(crate) ledger: Arc<MemoryLedger>,
+    pub(crate) definitions: Arc<Definitions>,
+}
+
 /// A relay before the server `srv` under these hooks.
-pub(crate) fn rig(hooks: &str) -> Rig {
+pub(crate) fn relay(hooks: &str) -> Ground {
     let ledger = Arc::new(MemoryLedger::new());
     let definitions = Arc::new(Definitions::new("srv", None));
     let asking = Asking::or_else(None);
-    let book: Arc<MemoryLedger> = Arc::clone(&ledger);
     let opened = Tollgate::builder()
         .policy_text("policy.yaml", format!("version: 1\nhooks:\n{hooks}"))
-        .ledger(book)
+        .ledger(Arc::<MemoryLedger>::clone(&ledger))
         .hook(definitions.hook())
         .approver(Arc::<Asking>::clone(&asking))
         .open()
@@ -66,6 +73,12 @@ pub(crate) fn rig(hooks: &str) -> Rig {
         asking,
         tell: Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned())),
     });
+    Ground { relay, lines, ledger, definitions }
+}
+
+/// A conversation under these hooks.
+pub(crate) fn rig(hooks: &str) -> Rig {
+    let Ground { relay, lines, ledger, definitions } = relay(hooks);
     let (client, server) = (Arc::new(Told::default()), Arc::new(Told::default()));
     let way: Arc<Told> = Arc::clone(&server);
     let talk = relay.converse(Session::new("s1").with_user("alice"), way);

@@ -1,15 +1,15 @@
 //! A server and a client that speak HTTP by hand, so that each byte and each way to fail can be had.
 
+use crate::rig::{Ground, relay};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tollgate::Tollgate;
 use tollgate::gate::{MemoryLedger, Session};
 use tollgate_server::mcp::http::{Behind, Listening, Token, Upstream, serve};
-use tollgate_server::mcp::{Asking, Command, Definitions, Relay, RelayOptions};
+use tollgate_server::mcp::{Command, Definitions};
 
 /// A request as the server heard it.
 #[derive(Debug, Clone, Default)]
@@ -162,42 +162,17 @@ pub(crate) struct Near {
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
 }
 
-/// The relay of these hooks.
-pub(crate) fn relay(hooks: &str) -> (Arc<Relay>, Near) {
-    let ledger = Arc::new(MemoryLedger::new());
-    let definitions = Arc::new(Definitions::new("srv", None));
-    let asking = Asking::or_else(None);
-    let opened = Tollgate::builder()
-        .policy_text("policy.yaml", format!("version: 1\nhooks:\n{hooks}"))
-        .ledger(Arc::<MemoryLedger>::clone(&ledger))
-        .hook(definitions.hook())
-        .approver(Arc::<Asking>::clone(&asking))
-        .open()
-        .unwrap();
-    let lines = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&lines);
-    let relay = Relay::new(RelayOptions {
-        gate: Arc::clone(opened.gate()),
-        server: "srv".into(),
-        definitions: Arc::clone(&definitions),
-        asking,
-        tell: Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned())),
-    });
-    let address = SocketAddr::from(([127, 0, 0, 1], 0));
-    (relay, Near { address, ledger, definitions, lines })
-}
-
 pub(crate) fn session() -> Session {
     Session::new("s").with_user("alice")
 }
 
 async fn listen(hooks: &str, behind: Behind, client_token: Option<Token>) -> Near {
-    let (relay, mut near) = relay(hooks);
+    let Ground { relay, lines, ledger, definitions } = relay(hooks);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    near.address = listener.local_addr().unwrap();
+    let address = listener.local_addr().unwrap();
     let listening = Listening { relay, behind, session: session(), client_token };
     tokio::spawn(serve(listener, listening, std::future::pending()));
-    near
+    Near { address, ledger, definitions, lines }
 }
 
 /// A relay before a server behind a URL.
