@@ -1,4 +1,5 @@
-// The official TypeScript client against server-everything: what it gets, step by step, as JSON.
+// The official TypeScript client: what it gets, step by step, as JSON. With `calls` these and what all servers have;
+// otherwise what server-everything has.
 const root = process.env.MODULES;
 const { Client } = await import(root + "/node_modules/@modelcontextprotocol/sdk/dist/esm/client/index.js");
 const { StdioClientTransport } = await import(root + "/node_modules/@modelcontextprotocol/sdk/dist/esm/client/stdio.js");
@@ -14,6 +15,14 @@ let notes = 0; client.fallbackNotificationHandler = async () => { notes++; };
 const out = []; const step = async (name, f) => { const t = setTimeout(() => { console.log(JSON.stringify({ steps: out, hung: name })); process.exit(3); }, 20000); try { out.push([name, await f()]); } catch (e) { out.push([name, "ERR " + String(e.message).slice(0, 200)]); } clearTimeout(t); };
 await step("connect", async () => { await client.connect(transport); return client.getServerVersion()?.name; });
 await step("tools", async () => (await client.listTools()).tools.map(t => t.name).sort());
+if (spec.calls) {
+  for (const [at, [name, args]] of spec.calls.entries()) await step(`call ${at} ${name}`, async () => { const r = await client.callTool({ name, arguments: args }); return [r.isError ?? false, r.structuredContent, r.content]; });
+  await step("unknown", async () => (await client.callTool({ name: "nope", arguments: {} })));
+  await step("parallel", async () => { const [name, args] = spec.calls[0]; return (await Promise.all([...Array(10)].map(() => client.callTool({ name, arguments: args })))).filter(r => !r.isError).length; });
+  await step("close", async () => { if (transport.terminateSession) await transport.terminateSession(); await client.close(); return true; });
+  console.log(JSON.stringify({ steps: out }));
+  process.exit(0);
+}
 await step("echo", async () => (await client.callTool({ name: "echo", arguments: { message: "hi" } })).content);
 let prog = 0;
 await step("progress", async () => { const r = await client.callTool({ name: "trigger-long-running-operation", arguments: { duration: 1, steps: 3 } }, undefined, { onprogress: () => { prog++; } }); return [r.content?.[0]?.text, prog > 0]; });

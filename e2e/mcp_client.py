@@ -12,8 +12,10 @@ async def main(spec):
         await step("version", version)
         async def tools(): return sorted(t.name for t in (await c.list_tools()).tools)
         await step("tools", tools)
-        async def text(n, a): return [getattr(b, "text", None) for b in (await c.call_tool(n, a)).content]
-        for n, a in spec["calls"]: await step("call " + n, lambda: text(n, a))
+        async def text(n, a):
+            r = await c.call_tool(n, a)
+            return [r.is_error, r.structured_content, [getattr(b, "text", None) for b in r.content]]
+        for at, (n, a) in enumerate(spec["calls"]): await step(f"call {at} {n}", lambda: text(n, a))
         if spec.get("more"):
             async def res(): return [str(r.uri) for r in (await c.list_resources()).resources]
             await step("resources", res)
@@ -25,7 +27,7 @@ async def main(spec):
         await step("unknown", unknown)
         async def par():
             n, a = spec["calls"][0]
-            return len([r for r in await asyncio.gather(*[c.call_tool(n, a) for _ in range(30)]) if not r.is_error])
+            return len([r for r in await asyncio.gather(*[c.call_tool(n, a) for _ in range(10)]) if not r.is_error])
         await step("parallel", par)
     print(json.dumps({"steps": out}))
 asyncio.run(main(json.loads(sys.argv[1])))

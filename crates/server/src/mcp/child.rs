@@ -30,6 +30,8 @@ pub enum Ended {
     Terminated,
     /// It was killed.
     Killed,
+    /// It closed its output, so nobody would hear an answer, and was ended.
+    Unheard,
 }
 
 /// A server that runs.

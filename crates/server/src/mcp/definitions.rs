@@ -175,6 +175,11 @@ impl Definitions {
         self.pinning() == Pinning::Deny && !self.seen().contains_key(tool)
     }
 
+    /// Whether calls of a tool are refused because the server does not list it.
+    pub(super) fn is_unlisted(&self, tool: &str) -> bool {
+        self.refusal(tool) == Some(Suspicion::Unlisted)
+    }
+
     /// The server was asked and does not list this tool.
     pub(super) fn note_unlisted(&self, tool: &str) {
         let mut seen = self.seen();

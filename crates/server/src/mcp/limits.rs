@@ -12,7 +12,7 @@ pub const CANCELLED_MAX: usize = 4_096;
 pub const TASKS_MAX: usize = 10_000;
 /// Most tools of one server whose definitions are kept.
 pub const TOOLS_MAX: usize = 10_000;
-/// Longest wait for a server's answer about a tool that it does not have, in milliseconds.
+/// Longest wait for a page of the list that the relay itself asks a server for, in milliseconds.
 pub const PROBE_MS: u64 = 2_000;
 /// Most pages of a list of tools that the relay itself asks for.
 pub const LIST_PAGES_MAX: usize = 100;

@@ -44,6 +44,14 @@ pub enum StdioError {
     Wait(std::io::Error),
 }
 
+/// Who was finished first.
+enum First {
+    Client,
+    Server(std::process::ExitStatus),
+    /// The server, as far as one can hear it: its output is closed.
+    Output,
+}
+
 /// Relays between a client at `input` and `output` and the server that `command` starts, until one
 /// of them is finished. `told_to_end` ends it before.
 ///
@@ -70,22 +78,23 @@ pub async fn relay(
     let conversation = relay.converse(session, Arc::new(to_server.clone()));
     let both = Both { conversation, to_client, to_server };
 
-    let from_server = tokio::spawn(both.clone().pump_server(stdout));
-    let gone_first = {
+    let mut from_server = tokio::spawn(both.clone().pump_server(stdout));
+    let first = {
         let client = std::pin::pin!(pump_client(&both, lines));
         let told = std::pin::pin!(told_to_end);
         tokio::select! {
-            () = client => None,
-            () = told => None,
-            status = server.ended() => Some(status.map_err(StdioError::Wait)?),
+            () = client => First::Client,
+            () = told => First::Client,
+            status = server.ended() => First::Server(status.map_err(StdioError::Wait)?),
+            _ = &mut from_server => First::Output,
         }
     };
-    let ended = match gone_first {
-        Some(status) => {
+    let ended = match first {
+        First::Server(status) => {
             drop(server);
             Ended::Itself(status, true)
         }
-        None => {
+        First::Client => {
             both.to_server.end().await;
             // What waits to be written is written first, if the server takes it.
             if within(CLOSE_MS, &mut feeding).await.is_none() {
@@ -93,9 +102,18 @@ pub async fn relay(
             }
             server.end().await.map_err(StdioError::Wait)?
         }
+        First::Output => {
+            feeding.abort();
+            match server.end().await.map_err(StdioError::Wait)? {
+                Ended::Itself(status, _) => Ended::Itself(status, true),
+                Ended::Terminated | Ended::Killed | Ended::Unheard => Ended::Unheard,
+            }
+        }
     };
     // What the server had still written is passed on.
-    let _ = within(CLOSE_MS, from_server).await;
+    if !from_server.is_finished() {
+        let _ = within(CLOSE_MS, from_server).await;
+    }
     both.conversation.client_is_gone();
     both.to_client.end().await;
     let _ = tokio::task::spawn_blocking(move || writer.join()).await;

@@ -1,10 +1,9 @@
 //! Lists of tools: what is hidden, what changed.
 
-use crate::rig::{answered, at, passed, rig, run};
-use std::sync::Arc;
-use tollgate::gate::Json;
+use crate::rig::{answered, at, call, json, passed, rig, run};
+use tollgate::gate::{Json, RecordKind};
+use tollgate_server::mcp::Fate;
 use tollgate_server::mcp::definitions::Pinning;
-use tollgate_server::mcp::{Conversation, Fate, Frame};
 
 const TOOLS: &str = r#"{"tools":[{"name":"read"},{"name":"admin_reset"}],"nextCursor":"c"}"#;
 
@@ -13,41 +12,79 @@ fn names(list: &Json) -> Vec<String> {
     tools.iter().map(|tool| tool.get("name").unwrap().as_str().unwrap().to_owned()).collect()
 }
 
+const HIDDEN: &str =
+    "  - { name: hidden, on: pre_tool, match: { tool: \"admin_*\" }, deny: { hide: true } }";
+
+/// What the server is sent for a call of a hidden tool, and the name in it.
+fn as_nobody(fate: Fate, asked: &str) -> (String, String) {
+    let Fate::Pass(sent) = fate else { panic!("{fate:?}") };
+    let name = at(&json(&sent), "params.name").as_str().unwrap().to_owned();
+    assert_eq!(name.len(), "admin_reset".len().max(12));
+    assert!(!sent.contains("admin_reset") && !sent.contains("everything"), "{sent}");
+    let same = |text: &str| at(&json(text), "params._meta").clone();
+    assert_eq!(same(&sent), same(asked));
+    (sent, name)
+}
+
 #[test]
 fn a_hidden_tool_is_in_no_list_and_is_answered_as_the_server_answers_for_none() {
     run(async {
-        let rig = rig(
-            "  - { name: hidden, on: pre_tool, match: { tool: \"admin_*\" }, deny: { hide: true } }",
-        );
+        let rig = rig(HIDDEN);
         let list = passed(rig.exchange("tools/list", "{}", TOOLS).await);
         assert_eq!(names(&list), ["read"]);
         assert_eq!(at(&list, "result.nextCursor").as_str(), Some("c"));
-        // The server is asked what it says of a tool that it does not have.
-        let talk: Arc<Conversation> = Arc::clone(&rig.talk);
-        let told = Arc::clone(&rig.server);
-        let server = async move {
-            let asked = told.next(0).await;
-            let name = at(&asked, "params.name").as_str().unwrap().to_owned();
-            assert_eq!(name.len(), "admin_reset".len().max(12));
-            let id = asked.get("id").unwrap().text();
-            let text = format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"Tool {name} not found"}}}}"#
-            );
-            assert_eq!(talk.from_server(Frame::read(text).unwrap()).await, Fate::Drop);
-        };
-        let (answer, ()) = tokio::join!(rig.call("1", "admin_reset", "{}"), server);
-        let answer = answered(answer);
-        assert_eq!(at(&answer, "id").as_i64(), Some(1));
-        assert_eq!(at(&answer, "error.message").as_str(), Some("Tool admin_reset not found"));
+        // Both revisions, and each way in which servers say that there is no such tool.
+        let earlier = call("1", "admin_reset", r#"{"what":"everything"}"#);
+        let later = earlier.replace(
+            "\"arguments\"",
+            r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"requestState":"s","arguments""#,
+        );
+        for asked in [earlier, later] {
+            for says in [
+                r#""error":{"code":-32602,"message":"Tool NAME not found"}"#,
+                r#""result":{"content":[{"type":"text","text":"Unknown tool: NAME"}],"isError":true,"_meta":{"v":1.0}}"#,
+            ] {
+                let (_, nobody) = as_nobody(rig.client_says(&asked).await, &asked);
+                let answer = |name: &str| {
+                    format!(r#"{{"jsonrpc":"2.0","id":1,{}}}"#, says.replace("NAME", name))
+                };
+                let given = rig.server_says(&answer(&nobody)).await;
+                assert_eq!(given, Fate::Pass(answer("admin_reset")));
+            }
+        }
+        // It was refused, and is recorded so.
+        let outcomes = rig.records();
+        let outcomes = outcomes.iter().filter(|record| record.kind == RecordKind::Outcome);
+        assert!(
+            outcomes.clone().count() == 4 && outcomes.into_iter().all(|one| one.ok == Some(false))
+        );
+    });
+}
+
+#[test]
+fn the_answer_for_a_hidden_tool_passes_the_hooks_of_results_and_can_be_cancelled() {
+    run(async {
+        let rig = rig(&format!(
+            "{HIDDEN}\n  - {{ name: mask, on: after_tool, redact: {{ find: [email] }} }}"
+        ));
+        let asked = call("1", "admin_reset", "{}");
+        let (_, nobody) = as_nobody(rig.client_says(&asked).await, &asked);
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32602,"message":"no {nobody}, ask bob@example.com"}}}}"#
+        );
+        let given = passed(rig.server_says(&answer).await).text();
+        assert!(given.contains("no admin_reset") && !given.contains("bob@"), "{given}");
+        let _ = rig.client_says(&asked).await;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        assert_eq!(rig.client_says(cancel).await, Fate::Pass(cancel.to_owned()));
     });
 }
 
 #[test]
 fn a_list_made_for_one_client_says_so() {
     run(async {
-        let rig = rig(
-            "  - { name: hidden, on: pre_tool, match: { tool: \"admin_*\" }, deny: { hide: true } }",
-        );
+        let rig = rig(HIDDEN);
         let asked = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
         let _ = rig.client_says(asked).await;
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"admin_x"}],"ttlMs":60000,"cacheScope":"public"}}"#;

@@ -11,6 +11,7 @@ mod asking;
 mod calls;
 mod corpus;
 mod fuzz;
+mod life;
 mod lists;
 mod over_http;
 mod over_programs;

@@ -132,6 +132,39 @@ fn headers_say_what_a_hook_made_of_the_message() {
 }
 
 #[test]
+fn a_hidden_tool_is_answered_with_the_status_and_on_the_stream_of_one_that_is_not_there() {
+    threads(async {
+        // A server that says so with a status of its own, on a stream.
+        let far = far(|heard| {
+            let name = &heard.headers["mcp-name"];
+            let event = format!("id: 9\ndata: {}\n\n", result("1", &format!("no tool {name}")));
+            vec![
+                Step::Write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nmcp-x: 1\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()),
+                chunk(&event),
+                end(),
+            ]
+        })
+        .await;
+        let hidden = "  - { name: hidden, on: pre_tool, match: { tool: secret_tool }, deny: { hide: true } }";
+        let near = before(hidden, &far).await;
+        let mut answers = Vec::new();
+        for name in ["secret_tool", "absent_tool"] {
+            let body =
+                modern(1, "tools/call", &format!(r#""name":"{name}","arguments":{{"a":1}},"#));
+            let mut all = headers("tools/call", name);
+            // A header of an argument that the relay does not know.
+            all.push(("mcp-param-a", "1"));
+            let answer = near.post(&all, &body).await;
+            let head: Vec<&str> =
+                answer.head.lines().filter(|line| !line.starts_with("date")).collect();
+            answers.push((answer.status, head.join("\n"), answer.body.replace(name, "NAME")));
+        }
+        assert_eq!(answers[0], answers[1]);
+        assert!(far.heard().iter().all(|heard| !heard.body.contains("secret_tool")));
+    });
+}
+
+#[test]
 fn nobody_from_elsewhere_comes_in() {
     threads(async {
         let far = far(|_| json(&result("7", "ran"))).await;

@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Pause(u64),
     /// Breaks the connection.
     Break,
+    /// Says that it came this far.
+    Note(Box<dyn Fn() + Send + Sync>),
 }
 
 pub(crate) type Script = Arc<dyn Fn(&Heard) -> Vec<Step> + Send + Sync>;
@@ -83,6 +85,7 @@ impl Far {
                     }
                     Step::Pause(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
                     Step::Break => return,
+                    Step::Note(tell) => tell(),
                     Step::UntilGone => {
                         let mut byte = [0];
                         let _ = stream.read(&mut byte).await;
@@ -217,6 +220,8 @@ pub(crate) struct Wire {
     stream: TcpStream,
     held: Vec<u8>,
     in_body: bool,
+    /// How long an answer may take.
+    patience: Duration,
 }
 
 impl Wire {
@@ -225,6 +230,7 @@ impl Wire {
             stream: TcpStream::connect(address).await.unwrap(),
             held: Vec::new(),
             in_body: false,
+            patience: Duration::from_secs(10),
         }
     }
 
@@ -251,10 +257,27 @@ impl Wire {
     /// More of what comes; false at the end.
     async fn more(&mut self) -> bool {
         let mut chunk = [0; 16 * 1024];
-        let read = tokio::time::timeout(Duration::from_secs(10), self.stream.read(&mut chunk));
+        let read = tokio::time::timeout(self.patience, self.stream.read(&mut chunk));
         let read = read.await.unwrap().unwrap_or(0);
         self.held.extend_from_slice(&chunk[..read]);
         read > 0
+    }
+
+    /// All that still comes, as bytes of a text, until the end of the connection.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut chunk = [0; 64 * 1024];
+        while let Ok(read) = self.stream.read(&mut chunk).await {
+            if read == 0 {
+                break;
+            }
+            self.held.extend_from_slice(&chunk[..read]);
+        }
+        String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
+    }
+
+    /// Says that nothing more will be said.
+    pub(crate) async fn half_close(&mut self) {
+        self.stream.shutdown().await.unwrap();
     }
 
     pub(crate) async fn head(&mut self) -> Answer {
@@ -298,6 +321,12 @@ impl Wire {
             text.push_str(&self.chunk().await.unwrap_or_else(|| panic!("no {part} in {text}")));
         }
         text
+    }
+
+    /// Waits for minutes, which a fast clock makes short.
+    pub(crate) fn patient(mut self) -> Wire {
+        self.patience = Duration::from_secs(600);
+        self
     }
 
     pub(crate) async fn answer(&mut self) -> Answer {

@@ -35,6 +35,8 @@ use tollgate::gate::{Json, Name, Session};
 
 /// The revisions that have sessions.
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The one that has none.
+const LATER: &str = "2026-07-28";
 
 /// Clients before programs.
 pub(super) struct Programs {
@@ -56,6 +58,8 @@ struct Known {
 enum Unserved {
     NoSession,
     UnknownSession,
+    /// Its headers say that it is of the later revision, and it does not say so itself.
+    NoMetadata,
     Revision,
     TooMany,
     NotStarted(std::io::Error),
@@ -171,9 +175,10 @@ impl Programs {
             let (running, id) = self.start().await?;
             return Ok((running, Some(id)));
         }
-        let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
-        if version.is_some_and(|version| !REVISIONS.contains(&version)) {
-            return Err(Unserved::Revision);
+        match headers.get(VERSION).and_then(|version| version.to_str().ok()) {
+            Some(LATER) => return Err(Unserved::NoMetadata),
+            Some(version) if !REVISIONS.contains(&version) => return Err(Unserved::Revision),
+            Some(_) | None => {}
         }
         Ok((self.of_session(headers)?, None))
     }
@@ -249,6 +254,11 @@ impl Unserved {
             Unserved::UnknownSession => {
                 (StatusCode::NOT_FOUND, 404, "there is no such session".to_owned())
             }
+            Unserved::NoMetadata => (
+                StatusCode::BAD_REQUEST,
+                answer::INVALID_PARAMS,
+                format!("a message of {LATER} says so in its `_meta`"),
+            ),
             Unserved::Revision => (
                 StatusCode::BAD_REQUEST,
                 rules::UNSUPPORTED,

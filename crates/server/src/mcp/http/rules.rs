@@ -53,10 +53,12 @@ pub(super) fn check(
         same(headers, &NAME, Some(name), must)?;
     }
     for declared in declared(frame, method, definitions) {
-        let Some(given) = one(headers, &declared.header)? else { continue };
-        let value = argument(frame, &declared).and_then(spelled);
-        if !value.is_some_and(|value| is_same(&given, &value)) {
-            return Err(Mismatch::Differs(declared.header.to_string()));
+        let given = one(headers, &declared.header)?;
+        match (given, argument(frame, &declared).and_then(spelled)) {
+            (Some(given), Some(said)) if is_same(&given, &said) => {}
+            (Some(_), _) => return Err(Mismatch::Differs(declared.header.to_string())),
+            (None, Some(_)) if must => return Err(Mismatch::Missing(declared.header.to_string())),
+            (None, _) => {}
         }
     }
     Ok(())
@@ -77,6 +79,15 @@ pub(super) fn renewed(
     }
     let known = declared(frame, method, definitions);
     let repeats = |name: &HeaderName| name.as_str().starts_with(PARAM);
+    let arguments = frame.param("arguments").and_then(Json::as_object);
+    if arguments.is_none_or(|arguments| arguments.is_empty()) {
+        // There is nothing left to repeat.
+        let all: Vec<HeaderName> = headers.keys().filter(|name| repeats(name)).cloned().collect();
+        for name in all {
+            headers.remove(name);
+        }
+        return Some(headers);
+    }
     let is_known = |name: &HeaderName| known.iter().any(|one| one.header == *name);
     if headers.keys().any(|name| repeats(name) && !is_known(name)) {
         return None;
@@ -235,8 +246,14 @@ mod tests {
         all.iter().map(one).collect()
     }
 
-    const GOOD: [(&str, &str); 3] =
-        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "t")];
+    const GOOD: [(&str, &str); 6] = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "t"),
+        ("mcp-param-n", "42.0"),
+        ("mcp-param-b", "true"),
+        ("mcp-param-region", "=?base64?esO8cmljaA==?="),
+    ];
 
     #[test]
     fn headers_that_say_something_else_are_refused() {
@@ -245,18 +262,12 @@ mod tests {
             check(&headers(&[&GOOD[..], more].concat()), &frame, &definitions)
         };
         assert_eq!(with(&[]), Ok(()));
-        assert_eq!(with(&[("mcp-param-n", "42.0"), ("mcp-param-b", "true")]), Ok(()));
-        assert_eq!(with(&[("mcp-param-region", "=?base64?esO8cmljaA==?=")]), Ok(()));
         assert_eq!(with(&[("mcp-param-unknown", "x")]), Ok(()));
-        for bad in [("mcp-param-n", "43"), ("mcp-param-gone", "x"), ("mcp-param-b", "false")] {
-            assert!(matches!(with(&[bad]), Err(Mismatch::Differs(_))), "{bad:?}");
-        }
+        assert!(matches!(with(&[("mcp-param-gone", "x")]), Err(Mismatch::Differs(_))));
         assert!(matches!(with(&[("mcp-name", "u")]), Err(Mismatch::Twice(_))));
-        assert!(matches!(
-            with(&[("mcp-param-region", "=?base64?%?=")]),
-            Err(Mismatch::Unreadable(_))
-        ));
-        for at in 0..3 {
+        let region = headers(&[&GOOD[..5], &[("mcp-param-region", "=?base64?%?=")]].concat());
+        assert!(matches!(check(&region, &frame, &definitions), Err(Mismatch::Unreadable(_))));
+        for at in 0..GOOD.len() {
             let mut less = GOOD.to_vec();
             let (name, _) = less.remove(at);
             assert!(matches!(

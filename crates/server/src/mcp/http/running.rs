@@ -83,20 +83,27 @@ impl Running {
     }
 
     /// Waits for the end of the program, or ends it when it is told to.
-    async fn watch(self: Arc<Self>, mut server: Server, pump: tokio::task::JoinHandle<()>) {
-        let by_itself = tokio::select! {
-            status = server.ended() => Some(status),
-            () = self.end.notified() => None,
+    async fn watch(self: Arc<Self>, mut server: Server, mut pump: tokio::task::JoinHandle<()>) {
+        let (by_itself, is_heard) = tokio::select! {
+            _ = server.ended() => (true, true),
+            () = self.end.notified() => (false, true),
+            // Who closes its output can answer nobody.
+            _ = &mut pump => (true, false),
         };
-        if by_itself.is_some() {
-            drop(server);
+        if by_itself {
             self.both.conversation.relay().tell("the server ended");
+        }
+        if by_itself && is_heard {
+            drop(server);
         } else {
+            self.has_ended.store(!is_heard, Ordering::Release);
             self.both.to_server.end().await;
             let _ = server.end().await;
         }
         // What it had still written is passed on.
-        let _ = within(CLOSE_MS, pump).await;
+        if is_heard {
+            let _ = within(CLOSE_MS, pump).await;
+        }
         self.has_ended.store(true, Ordering::Release);
         self.both.conversation.client_is_gone();
         self.both.to_client.end().await;

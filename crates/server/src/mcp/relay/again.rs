@@ -4,6 +4,7 @@
 //! heard. Such an answer belongs to a request that is settled already; it counts no second time, but
 //! what it says passes the hooks of results like the first time.
 
+use super::hidden::Hidden;
 use super::{Asked, Conversation, Fate, What, lock};
 use crate::mcp::frame::{Frame, Id, Shape};
 use crate::mcp::limits::HEARD_AGAIN_MAX;
@@ -20,6 +21,7 @@ pub(super) struct Heard(VecDeque<(Id, Kind)>);
 enum Kind {
     Tools { is_modern: bool },
     Result(Arc<ToolCall>),
+    Hidden(Hidden),
 }
 
 impl Conversation {
@@ -32,6 +34,7 @@ impl Conversation {
         let mut heard = lock(&self.heard);
         let Some(Heard(heard)) = &mut *heard else { return };
         let kind = match &asked.what {
+            What::Hidden(hidden) => Kind::Hidden(hidden.clone()),
             What::Tools => Kind::Tools { is_modern: asked.is_modern },
             What::Call { call, .. } | What::Task(call) => Kind::Result(Arc::clone(call)),
             What::Texts | What::Nothing => Kind::Result(self.method_named(&asked.method)),
@@ -51,6 +54,9 @@ impl Conversation {
                         self.list_tools(frame, is_modern).await
                     }
                     (Some(Kind::Result(call)), true) => self.review_result(frame, &call).await,
+                    (Some(Kind::Hidden(hidden)), _) => {
+                        self.nobody_answered(frame, &id, &hidden).await
+                    }
                     (Some(_), false) => self.review_error(frame, None).await,
                     (None, _) => self.from_server(frame).await,
                 }

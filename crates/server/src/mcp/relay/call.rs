@@ -3,7 +3,7 @@
 use super::{Asked, Conversation, Fate, Outlet, What, inputs, lock};
 use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id};
-use crate::mcp::limits::{PROBE_MS, WAITING_MS};
+use crate::mcp::limits::WAITING_MS;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -120,9 +120,12 @@ impl Conversation {
                 }
             }
             Passage::Closed(closed) => {
-                lock(&self.asked).remove(&id);
                 let settled = self.relay.gate.settle_closed(closed).await;
-                self.refuse(&id, &call, &decision, settled, form).await
+                if form.is_tool && self.is_unknown(&call, &settled.performed) {
+                    return self.pass_as_nobody(&frame, &id, &call);
+                }
+                lock(&self.asked).remove(&id);
+                refuse(&id, &decision, settled, form)
             }
         }
     }
@@ -181,57 +184,12 @@ impl Conversation {
         }
     }
 
-    /// The answer to a call that does not go to the server.
-    async fn refuse(
-        self: &Arc<Self>,
-        id: &Id,
-        call: &ToolCall,
-        decision: &Decision,
-        settled: Settled,
-        form: Form,
-    ) -> Fate {
-        let Performed::Tool(result) = settled.performed else { return Fate::Drop };
-        let decided = settled.decision.as_ref().filter(|after| !after.goes_through());
-        let decided = decided.unwrap_or(decision);
-        let text = match &result.error {
-            None if form.is_tool => {
-                answer::result(id, &answer::answered_result(&result.content, form.is_modern))
-            }
-            None => answer::result(id, &result.content),
-            Some(failure) if failure.code == Code::UnknownTool && form.is_tool => {
-                self.unknown_tool(id, &call.tool, form.is_modern).await
-            }
-            Some(failure) => refusal(id, failure, Some(decided), form),
-        };
-        Fate::Answer(text)
-    }
-
-    /// The answer that this server gives to a call of a tool that it does not have. It is asked for
-    /// one, by a name as long that nobody has, so that a hidden tool cannot be told from none at all.
-    async fn unknown_tool(self: &Arc<Self>, id: &Id, tool: &str, is_modern: bool) -> String {
-        let fallback = answer::unknown_tool(id, tool);
-        // A modern request carries headers and metadata of its client; it cannot be made up here.
-        if is_modern {
-            return fallback;
-        }
-        let nobody = nobody(tool);
-        let params = Object::from_iter([
-            ("name", Json::from(&*nobody)),
-            ("arguments", Json::from(Object::new())),
-        ]);
-        let asked = self.ask_peer(&*self.server, "tools/call", &params.into());
-        let Some((own, answer)) = asked else { return fallback };
-        let Ok(Ok(frame)) = tokio::time::timeout(Duration::from_millis(PROBE_MS), answer).await
-        else {
-            self.forget_own(&own);
-            return fallback;
-        };
-        let mut root = frame.root().clone();
-        if let (Json::Object(object), Ok(id)) = (&mut root, Json::read(id.as_json().as_bytes())) {
-            object.insert("id", id);
-        }
-        let text = crate::mcp::splice::rewrite(frame.text(), frame.root(), &root);
-        text.replace(&*nobody, &escaped(tool))
+    /// Whether a refused call is answered as one of a tool that does not exist.
+    fn is_unknown(&self, call: &ToolCall, performed: &Performed) -> bool {
+        let Performed::Tool(result) = performed else { return false };
+        let code = result.error.as_ref().map(|failure| &failure.code);
+        code == Some(&Code::UnknownTool)
+            || code.is_some() && self.relay.definitions.is_unlisted(&call.tool)
     }
 
     /// The answer to a call: through the after-chain, and on to the client as the hooks left it.
@@ -317,6 +275,21 @@ impl Conversation {
     }
 }
 
+/// The answer to a call that does not go to the server.
+fn refuse(id: &Id, decision: &Decision, settled: Settled, form: Form) -> Fate {
+    let Performed::Tool(result) = settled.performed else { return Fate::Drop };
+    let decided = settled.decision.as_ref().filter(|after| !after.goes_through());
+    let decided = decided.unwrap_or(decision);
+    let text = match &result.error {
+        None if form.is_tool => {
+            answer::result(id, &answer::answered_result(&result.content, form.is_modern))
+        }
+        None => answer::result(id, &result.content),
+        Some(failure) => refusal(id, failure, Some(decided), form),
+    };
+    Fate::Answer(text)
+}
+
 /// The request with the arguments that were judged.
 fn with_arguments(frame: Frame, asked: &ToolCall, ran: &ToolCall, form: Form) -> String {
     if asked.arguments == ran.arguments {
@@ -378,18 +351,4 @@ fn task_of(frame: &Frame) -> Option<&str> {
     let result = frame.get("result")?;
     let task = result.get("task").unwrap_or(result);
     task.get("taskId")?.as_str()
-}
-
-/// A name as long as this one that no tool has: made of what nobody would call a tool.
-fn nobody(tool: &str) -> Arc<str> {
-    let id = tollgate::gate::EventId::made(tollgate::gate::Timestamp::from_millis(0)).to_string();
-    let letters: String = id.chars().rev().filter(char::is_ascii_alphanumeric).collect();
-    let length = tool.chars().count().max(12);
-    letters.chars().cycle().take(length).collect::<String>().into()
-}
-
-/// A text as it stands inside of a JSON string.
-fn escaped(text: &str) -> String {
-    let quoted = Json::from(text).text();
-    quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }

@@ -11,6 +11,7 @@
 mod again;
 mod ask;
 mod call;
+mod hidden;
 mod inputs;
 mod listing;
 mod open;
@@ -108,6 +109,8 @@ struct Asked {
 enum What {
     /// The result of a call.
     Call { call: Arc<ToolCall>, ticket: Option<Ticket> },
+    /// The result of a call that went on as one of a tool that nobody has.
+    Hidden(hidden::Hidden),
     /// A list of tools.
     Tools,
     /// What a task has come to.
@@ -369,6 +372,7 @@ impl Conversation {
                     // It is still with the gate, and the server has not heard of it.
                     What::Call { ticket: None, .. } => Fate::Drop,
                     What::Call { ticket: Some(_), .. }
+                    | What::Hidden(_)
                     | What::Tools
                     | What::Task(_)
                     | What::Texts
@@ -399,6 +403,7 @@ impl Conversation {
             }
             // The request never went to the server, so this cannot be its answer.
             What::Call { ticket: None, .. } => Fate::Drop,
+            What::Hidden(hidden) => self.nobody_answered(frame, &id, &hidden).await,
             What::Nothing if ok => self.empty_or_reviewed(frame, Name::clone(&asked.method)).await,
             _ if !ok => self.review_error(frame, Some(Name::clone(&asked.method))).await,
             What::Tools => self.list_tools(frame, asked.is_modern).await,
