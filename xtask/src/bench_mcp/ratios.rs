@@ -1,101 +1,100 @@
-//! What was measured, as rows, and what each way adds to calling directly.
+//! What was measured, as a table, and what each way adds to calling directly.
 
-use super::client::Measured;
 use std::fmt::Write as _;
-use std::time::Duration;
 
-/// The head of the rows, with their units.
-pub(super) const HEAD: &str = "way                                  echo  under way     p50 us     p99 us    calls/s  memory MiB  start ms";
+const HEAD: &str = "way                                  echo  under way     p50 us     p99 us    calls/s  memory MiB  start ms";
 
-/// One cell.
-pub(super) struct Row {
+/// One cell, as it was printed.
+struct Cell<'t> {
     /// `HOP: WHAT`.
-    pub(super) way: String,
-    pub(super) size: &'static str,
-    pub(super) concurrent: usize,
-    pub(super) measured: Measured,
-    /// The most memory that the relay or proxy took so far; none where nothing stands between.
-    pub(super) memory_mib: Option<f64>,
+    way: &'t str,
+    size: &'t str,
+    under_way: &'t str,
+    p50_us: f64,
+    p99_us: f64,
+    /// Calls a second.
+    rate: f64,
+    /// The most memory that the relay or proxy took so far; zero where nothing stands between.
+    memory_mib: f64,
     /// Until it had answered `initialize`.
-    pub(super) start: Duration,
+    start_ms: f64,
 }
 
-impl Row {
-    pub(super) fn text(&self) -> String {
-        let Measured { p50, p99, rate } = &self.measured;
-        let memory = self.memory_mib.map_or_else(|| "-".to_owned(), |mib| format!("{mib:.0}"));
+impl<'t> Cell<'t> {
+    fn read(line: &'t str) -> Option<Cell<'t>> {
+        let mut parts = line.split('\t');
+        let (way, size, under_way) = (parts.next()?, parts.next()?, parts.next()?);
+        let mut number = || parts.next()?.parse().ok();
+        Some(Cell {
+            way,
+            size,
+            under_way,
+            p50_us: number()?,
+            p99_us: number()?,
+            rate: number()?,
+            memory_mib: number()?,
+            start_ms: number()?,
+        })
+    }
+
+    fn row(&self) -> String {
+        let Cell { way, size, under_way, p50_us, p99_us, rate, memory_mib, start_ms } = self;
         format!(
-            "{:<34} {:>6} {:>10} {:>10.0} {:>10.0} {rate:>10.0} {memory:>11} {:>9.0}",
-            self.way,
-            self.size,
-            self.concurrent,
-            us(*p50),
-            us(*p99),
-            self.start.as_secs_f64() * 1e3,
+            "{way:<34} {size:>6} {under_way:>10} {p50_us:>10.0} {p99_us:>10.0} {rate:>10.0} {memory_mib:>11.0} {start_ms:>9.0}"
         )
     }
+}
 
-    fn is_cell(&self, size: &str, concurrent: usize) -> bool {
-        self.size == size && self.concurrent == concurrent
+/// The table of all cells; behind it what each way adds: to the p50 of one small call, and its rate of small
+/// calls, 16 under way, both beside calling directly over the client's transport.
+pub(super) fn text(cells: &str) -> String {
+    let cells: Vec<Cell<'_>> = cells.lines().filter_map(Cell::read).collect();
+    let mut text = format!("{HEAD}\n");
+    for cell in &cells {
+        let _ = writeln!(text, "{}", cell.row());
     }
-}
-
-fn us(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
-}
-
-/// What each way adds: the p50 of one small call, and its rate of small calls, 16 under way, both beside
-/// calling directly over the client's transport.
-pub(super) fn text(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "\nway                                 added p50 us (100 B, 1)   rate of direct (100 B, 16)\n",
-    );
-    let of = |way: &str, concurrent: usize| {
-        rows.iter().find(|row| row.way == way && row.is_cell("100 B", concurrent))
+    text.push_str("\nway                                 added p50 us (100 B, 1)   rate of direct (100 B, 16)\n");
+    let small = |way: &str, under_way: &str| {
+        cells.iter().find(|c| c.way == way && c.size == "100 B" && c.under_way == under_way)
     };
-    for row in rows.iter().filter(|row| row.is_cell("100 B", 1)) {
-        let direct = match row.way.split(':').next() {
-            Some("stdio to stdio") => "stdio to stdio: direct",
-            _ => "HTTP to HTTP: direct",
+    for cell in cells.iter().filter(|cell| cell.size == "100 B" && cell.under_way == "1") {
+        let direct = if cell.way.starts_with("stdio to stdio") {
+            "stdio to stdio: direct"
+        } else {
+            "HTTP to HTTP: direct"
         };
-        let (Some(one), Some(many), Some(own)) = (of(direct, 1), of(direct, 16), of(&row.way, 16))
+        if cell.way == direct {
+            continue;
+        }
+        let (Some(one), Some(many), Some(own)) =
+            (small(direct, "1"), small(direct, "16"), small(cell.way, "16"))
         else {
             continue;
         };
-        if row.way == direct {
-            continue;
-        }
-        let added = us(row.measured.p50) - us(one.measured.p50);
-        let rate = own.measured.rate / many.measured.rate;
-        let _ = writeln!(text, "{:<34} {added:>24.0} {rate:>28.2}", row.way);
+        let (added, rate) = (cell.p50_us - one.p50_us, own.rate / many.rate);
+        let _ = writeln!(text, "{:<34} {added:>24.0} {rate:>28.2}", cell.way);
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, text};
-    use crate::bench_mcp::client::Measured;
-    use std::time::Duration;
-
-    fn row(way: &str, concurrent: usize, p50_us: u64, rate: f64) -> Row {
-        let p50 = Duration::from_micros(p50_us);
-        let measured = Measured { p50, p99: p50, rate };
-        let (way, start) = (way.to_owned(), Duration::ZERO);
-        Row { way, size: "100 B", concurrent, measured, memory_mib: None, start }
-    }
+    use super::text;
 
     #[test]
     fn what_is_added_is_told_beside_calling_directly_over_the_same_transport() {
-        let rows = [
-            row("stdio to stdio: direct", 1, 20, 1000.0),
-            row("stdio to stdio: direct", 16, 30, 4000.0),
-            row("stdio to stdio: passes", 1, 70, 500.0),
-            row("stdio to stdio: passes", 16, 90, 1000.0),
-        ];
-        let text = text(&rows);
-        let lines: Vec<Vec<&str>> =
-            text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines, [["stdio", "to", "stdio:", "passes", "50", "0.25"]]);
+        let text = text(
+            "stdio to stdio: direct\t100 B\t1\t20\t30\t1000\t0\t1\n\
+             stdio to stdio: direct\t100 B\t16\t30\t40\t4000\t0\t1\n\
+             stdio to stdio: passes\t100 B\t1\t70\t80\t500\t9\t2\n\
+             stdio to stdio: passes\t100 B\t16\t90\t99\t1000\t9\t2\n",
+        );
+        assert!(
+            text.lines().nth(3).unwrap().split_whitespace().eq([
+                "stdio", "to", "stdio:", "passes", "100", "B", "1", "70", "80", "500", "9", "2"
+            ])
+        );
+        let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(last, ["stdio", "to", "stdio:", "passes", "50", "0.25"]);
     }
 }

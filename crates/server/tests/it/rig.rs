@@ -38,7 +38,6 @@ impl Told {
 pub(crate) struct Rig {
     pub(crate) talk: Arc<Conversation>,
     pub(crate) client: Arc<Told>,
-    pub(crate) server: Arc<Told>,
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) definitions: Arc<Definitions>,
@@ -79,10 +78,10 @@ pub(crate) fn relay(hooks: &str) -> Ground {
 /// A conversation under these hooks.
 pub(crate) fn rig(hooks: &str) -> Rig {
     let Ground { relay, lines, ledger, definitions } = relay(hooks);
-    let (client, server) = (Arc::new(Told::default()), Arc::new(Told::default()));
-    let way: Arc<Told> = Arc::clone(&server);
+    let client = Arc::new(Told::default());
+    let way = Arc::new(Told::default());
     let talk = relay.converse(Session::new("s1").with_user("alice"), way);
-    Rig { talk, client, server, lines, ledger, definitions }
+    Rig { talk, client, lines, ledger, definitions }
 }
 
 impl Rig {

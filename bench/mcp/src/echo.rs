@@ -1,22 +1,15 @@
 //! The echo server: one tool, over either transport. It does as little as a server can.
 
-use crate::outcome::{Answer, Error};
 use serde_json::{Value, json};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 /// Serves over standard input and output, or at a port.
-pub(super) fn serve(arguments: &[String]) -> Result<Answer, Error> {
-    let served = match arguments {
-        [stdio] if stdio == "stdio" => over_stdio(),
-        [port] => match port.parse() {
-            Ok(port) => over_http(port),
-            Err(_) => return Err(Error::unexpected(port)),
-        },
-        _ => return Err(Error::Usage("--echo takes `stdio` or a port".into())),
-    };
-    served.map_err(|source| Error::Start { program: "echo".into(), source })?;
-    Ok(Answer::Done)
+pub(super) fn serve(place: &str) -> io::Result<()> {
+    if place == "stdio" {
+        return over_stdio();
+    }
+    over_http(place.parse().map_err(io::Error::other)?)
 }
 
 /// The answer to a message; `None` where none is due.
