@@ -12,7 +12,7 @@ client.setRequestHandler(T.CreateMessageRequestSchema, async (r) => ({ model: "m
 client.setRequestHandler(T.ElicitRequestSchema, async () => ({ action: "decline" }));
 client.setRequestHandler(T.ListRootsRequestSchema, async () => ({ roots: [{ uri: "file:///tmp", name: "t" }] }));
 let notes = 0; client.fallbackNotificationHandler = async () => { notes++; };
-const out = []; const step = async (name, f) => { const t = setTimeout(() => { console.log(JSON.stringify({ steps: out, hung: name })); process.exit(3); }, 20000); try { out.push([name, await f()]); } catch (e) { out.push([name, "ERR " + String(e.message).slice(0, 200)]); } clearTimeout(t); };
+const out = []; const step = async (name, f) => { const t = setTimeout(() => { console.log(JSON.stringify({ steps: out, hung: name })); process.exit(3); }, 120000); try { out.push([name, await f()]); } catch (e) { out.push([name, "ERR " + String(e.message).slice(0, 200)]); } clearTimeout(t); };
 await step("connect", async () => { await client.connect(transport); return client.getServerVersion()?.name; });
 await step("tools", async () => (await client.listTools()).tools.map(t => t.name).sort());
 if (spec.calls) {

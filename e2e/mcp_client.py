@@ -5,7 +5,7 @@ async def main(spec):
     where = spec["url"] if "url" in spec else StdioServerParameters(command=spec["cmd"][0], args=spec["cmd"][1:])
     out = []
     async def step(name, what):
-        try: out.append([name, await asyncio.wait_for(what(), 30)])
+        try: out.append([name, await asyncio.wait_for(what(), 120)])
         except Exception as e: out.append([name, "ERR " + type(e).__name__ + " " + str(e)[:120]])
     async with Client(where) as c:
         async def version(): return [str(c.protocol_version)]

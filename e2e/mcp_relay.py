@@ -18,10 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TIMEOUT_S = 180
+TIMEOUT_S = 300
 
 
 def free_port():
@@ -39,6 +41,25 @@ def wait_for(port):
         except OSError:
             time.sleep(0.1)
     raise SystemExit(f"nobody listens at port {port}")
+
+
+def warm(port):
+    """Has a relay start its program: a client that probes for the later revision does not wait until a slow one has
+    started, and speaks the older one then."""
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta}}
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "server/discover",
+    }
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/mcp", json.dumps(body).encode(), headers)
+    try:
+        urllib.request.urlopen(request, timeout=TIMEOUT_S).read()
+    except urllib.error.HTTPError:
+        # A server of the older revision alone says no, and runs.
+        pass
 
 
 class Stage:
@@ -68,6 +89,7 @@ class Stage:
         self.start(self.relay("--listen", f"127.0.0.1:{ports[1]}", "--", *program))
         for port in ports:
             wait_for(port)
+        warm(ports[1])
         return [
             ("HTTP to HTTP", "HTTP", {"url": f"http://localhost:{ports[0]}/mcp"}),
             ("HTTP to stdio", "stdio", {"url": f"http://localhost:{ports[1]}/mcp"}),
@@ -100,11 +122,12 @@ def client(command, spec, env=None):
 
 
 def compare(table, what, direct, through):
-    lost = [name for name in direct if through.get(name) != direct[name]]
-    for name in lost:
-        print(f"{what}: {name}\n  directly: {direct[name]}\n  through:  {through.get(name)}", file=sys.stderr)
-    print(f"{what}: {len(direct) - len(lost)} of {len(direct)}", file=sys.stderr)
-    table.append((what, len(direct) - len(lost), len(direct)))
+    steps = {**direct, **through}
+    differ = [name for name in steps if through.get(name) != direct.get(name)]
+    for name in differ:
+        print(f"{what}: {name}\n  directly: {direct.get(name)}\n  through:  {through.get(name)}", file=sys.stderr)
+    print(f"{what}: {len(steps) - len(differ)} of {len(steps)}", file=sys.stderr)
+    table.append((what, len(steps) - len(differ), len(steps)))
 
 
 def clients(stage, table, what, drivers, program, url):
@@ -130,7 +153,6 @@ def inspector(stage, calls):
 
     def step(spec, *method):
         where = [spec["url"], "--transport", "http"] if "url" in spec else spec["cmd"]
-        # Options of the server stand before those of the Inspector; a relay's have a `--` of their own.
         ran = subprocess.run([*base, *where, "--method", *method], capture_output=True, text=True, timeout=TIMEOUT_S)
         try:
             return json.dumps(json.loads(ran.stdout), sort_keys=True)
@@ -139,21 +161,24 @@ def inspector(stage, calls):
 
     def drive(spec):
         if "cmd" in spec:
+            # What is behind a `--` of the relay's would be taken for the Inspector's own.
             script = Path(stage.folder.name) / f"inspected-{abs(hash(tuple(spec['cmd'])))}.sh"
             script.write_text("#!/bin/sh\nexec " + shlex.join(spec["cmd"]) + "\n")
             spec = {"cmd": ["sh", str(script)]}
-        steps = {"tools/list": step(spec, "tools/list")}
-        for name, arguments in calls:
-            given = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items()]
-            options = [part for one in given for part in ("--tool-arg", one)]
-            steps[f"tools/call {name}"] = step(spec, "tools/call", "--tool-name", name, *options)
-        return steps
+        # One call is enough: each is a process that starts slowly, and the other clients make them all.
+        name, arguments = calls[0]
+        given = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items()]
+        options = [part for one in given for part in ("--tool-arg", one)]
+        return {
+            "tools/list": step(spec, "tools/list"),
+            f"tools/call {name}": step(spec, "tools/call", "--tool-name", name, *options),
+        }
 
     return drive
 
 
 def suite(stage, url, revision):
-    """The checks of the public suite that pass, by scenario."""
+    """How often each check of the public suite passes."""
     with tempfile.TemporaryDirectory() as folder:
         main = str(stage.npm / "@modelcontextprotocol/conformance/dist/index.js")
         command = [stage.node, main, "server", "--url", url, "--requirements", revision, "-o", folder]
@@ -225,8 +250,8 @@ def small_servers(stage):
     servers = [
         ("server-filesystem", [stage.node, filesystem, str(folder)], [
             ["read_text_file", {"path": f"{folder}/note.txt"}],
-            ["list_directory", {"path": str(folder)}],
             ["write_file", {"path": f"{folder}/new.txt", "content": "new"}],
+            ["list_directory", {"path": str(folder)}],
             ["read_text_file", {"path": "/etc/hostname"}],
         ]),
         ("mcp-server-time", module("mcp_server_time"), [
@@ -251,6 +276,10 @@ def small_servers(stage):
         yield what, program, f"http://127.0.0.1:{port}/mcp", calls
 
 
+# A stream that is taken up again is the HTTP server's own; a program has none (docs/mcp.md). Not scored by the suite.
+OF_STREAMS = "server-server-sse-polling"
+
+
 def public_suite(stage, table):
     """The public suite against the fixture, both revisions."""
     fixture = [stage.node, str(HERE / "mcp_fixture.mjs")]
@@ -261,8 +290,9 @@ def public_suite(stage, table):
     hops = stage.hops([*fixture, "stdio"], url)
     for revision in ("2025-11-25", "2026-07-28"):
         direct = suite(stage, url, revision)
-        for name, _, spec in hops[:2]:
-            compare(table, f"conformance suite {revision}, {name}", direct, suite(stage, spec["url"], revision))
+        for name, like, spec in hops[:2]:
+            wanted = {key: count for key, count in direct.items() if like == "HTTP" or not key.startswith(OF_STREAMS)}
+            compare(table, f"conformance suite {revision}, {name}", wanted, suite(stage, spec["url"], revision))
 
 
 PARTS = {"clients": official, "suite": public_suite}

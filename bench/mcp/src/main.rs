@@ -35,7 +35,7 @@ const GOVERNS: &str = "version: 1
 audit: { store: \"file:default\", durability: DURABILITY }
 hooks:
   - { name: other, on: pre_tool, match: { tool: \"*delete*\" }, deny: \"no\" }
-  - { name: long, on: pre_tool, when: \"size(event.payload.tool) > 100\", deny: \"no\" }
+  - { name: long, on: pre_tool, when: \"size(event.tool) > 100\", deny: \"no\" }
   - { name: mask, on: after_tool, redact: { find: [secrets, pii] } }
 ";
 /// The policies of the ways through Tollgate, by the name of their rows.
@@ -93,7 +93,12 @@ fn measured(stage: &Stage, seconds: &str) -> Result<(), Box<dyn Error>> {
         ("buffered.yaml", GOVERNS.replace("DURABILITY", "buffered")),
         ("synced.yaml", GOVERNS.replace("DURABILITY", "before_effect")),
     ] {
-        fs::write(stage.folder.join(name), text)?;
+        let file = stage.folder.join(name);
+        fs::write(&file, text)?;
+        // Under a policy that does not hold nothing would be started.
+        if !Command::new(&stage.tollgate).arg("check").arg(&file).status()?.success() {
+            return Err(format!("the policy {name} does not hold").into());
+        }
     }
     let server = Server::start()?;
     let mut failed = Vec::new();

@@ -12,6 +12,7 @@ while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
     *crash*) exit 7 ;;
+    *hang*) continue ;;
     *garbage*) echo 'starting up...' ;;
     *twice*) printf '{"jsonrpc":"2.0","id":%s,"result":{"a":1,"a":2}}\n' "$id" ; continue ;;
   esac
@@ -147,6 +148,60 @@ fn a_relay_that_is_killed_takes_its_server_with_it() {
     assert!(lives(server));
     relay.child.kill().unwrap();
     let _ = relay.child.wait();
+    within(|| (!lives(server)).then_some(()));
+}
+
+#[test]
+fn a_relay_over_http_that_is_killed_takes_its_programs_with_it_and_its_clients_notice() {
+    let rig = Rig::new();
+    rig.write("server.sh", SERVER);
+    let text = |below: &str| rig.path(below).to_str().unwrap().to_owned();
+    let mut child = Command::new(BINARY)
+        .args(["--state", &text("state"), "--policy", &text("user.yaml"), "mcp", "--server", "srv"])
+        .args(["--listen", "127.0.0.1:0", "--", "sh", &text("server.sh"), &text("pid")])
+        .current_dir(rig.path("project"))
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let told = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = told
+        .filter_map(|line| Some(line.split_once("http://")?.1.split('/').next()?.to_owned()))
+        .next()
+        .unwrap();
+    let body = call(1, "hang").replace(
+        "\"arguments\":{}",
+        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#,
+    );
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: hang\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut wire = std::net::TcpStream::connect(&address).unwrap();
+    wire.write_all((head + &body).as_bytes()).unwrap();
+    let pid = rig.path("pid");
+    let server = within(|| std::fs::read_to_string(&pid).ok()?.trim().parse().ok());
+    child.kill().unwrap();
+    let _ = child.wait();
+    // The connection ends, and so does the program.
+    let mut rest = Vec::new();
+    let _ = wire.read_to_end(&mut rest);
+    assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
+    within(|| (!lives(server)).then_some(()));
+}
+
+#[test]
+fn a_server_that_closes_its_output_ends_the_relay_and_leaves_no_request_without_an_answer() {
+    let mut relay = relay("echo $$ > \"$1\"; read line; exec >&-; exec sleep 600");
+    relay.say(&call(1, "t"));
+    let answer = relay.hear();
+    assert!(answer.contains("\"id\":1") && answer.contains("-32603"), "{answer}");
+    let server = relay.server();
+    // The client's side stays open.
+    let mut told = String::new();
+    let _ = relay.child.stderr.take().unwrap().read_to_string(&mut told);
+    assert_eq!(relay.child.wait().unwrap().code(), Some(3));
+    assert!(told.contains("closed its output"), "{told}");
     within(|| (!lives(server)).then_some(()));
 }
 

@@ -31,7 +31,7 @@ impl Lines {
     /// Takes what came; gives the lines that are complete with it.
     pub fn take(&mut self, mut bytes: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
-        while let Some(end) = memchr(bytes) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
             self.hold(line);
             lines.extend(self.finish());
@@ -81,10 +81,6 @@ impl Lines {
         self.began = true;
         Some(Line::Whole(line))
     }
-}
-
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
 }
 
 /// The id of a message that cannot be read, where it can be found without doubt: a member `id` of the

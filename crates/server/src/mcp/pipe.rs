@@ -195,20 +195,57 @@ pub(super) async fn is_pending(work: &mut Work) -> bool {
 
 /// Writes messages to the server, each a line.
 pub(super) async fn feed(mut stdin: ChildStdin, mut queue: Queued) {
-    while let Some(Some(message)) = queue.recv().await {
+    while let Some(Some(first)) = queue.recv().await {
+        let (text, is_last) = lines_of(first, &mut queue);
         // A server that reads no more is noticed by its end; what is left has nowhere to go.
-        if stdin.write_all(one_line(message.text).as_bytes()).await.is_err() {
+        if stdin.write_all(text.as_bytes()).await.is_err() || is_last {
             return;
         }
     }
 }
 
+/// This message and those that wait behind it, each a line, so that many small ones are written at
+/// once; whether the end of the queue stands behind them.
+pub(super) fn lines_of(first: Message, queue: &mut Queued) -> (String, bool) {
+    let mut text = one_line(first.text);
+    while text.len() < READ_BYTES {
+        match queue.try_recv() {
+            Ok(Some(message)) => text.push_str(&one_line(message.text)),
+            Ok(None) => return (text, true),
+            Err(_) => break,
+        }
+    }
+    (text, false)
+}
+
 /// The message on a line of its own. A line feed in a message stands between its members only, where
 /// a blank says the same.
-pub(super) fn one_line(mut text: String) -> String {
-    if text.contains(['\n', '\r']) {
+fn one_line(mut text: String) -> String {
+    if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
         text = text.replace(['\n', '\r'], " ");
     }
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Queue, READ_BYTES, lines_of};
+
+    #[test]
+    fn messages_that_wait_are_written_at_once_each_on_a_line_up_to_a_size() {
+        let (queue, mut queued) = Queue::new();
+        let put = |text: &str| queue.0.try_send(Some(text.to_owned().into())).unwrap();
+        let long = "x".repeat(READ_BYTES);
+        for text in ["{\"a\":\n1}", "b", &long, "c"] {
+            put(text);
+        }
+        queue.0.try_send(None).unwrap();
+        let mut next = || {
+            let first = queued.try_recv().unwrap().unwrap();
+            lines_of(first, &mut queued)
+        };
+        assert_eq!(next(), (format!("{{\"a\": 1}}\nb\n{long}\n"), false));
+        assert_eq!(next(), ("c\n".to_owned(), true));
+    }
 }

@@ -18,7 +18,7 @@ use super::child::{Command, Ended};
 use super::limits::{CLOSE_MS, WAITING_MESSAGES_MAX};
 use super::lines::{Line, Lines};
 use super::pipe::{
-    Both, Queue, Queued, READ_BYTES, Work, feed, is_pending, one_line, read, within,
+    Both, Queue, Queued, READ_BYTES, Work, feed, is_pending, lines_of, read, within,
 };
 use super::relay::{Outlet, Relay};
 use std::future::Future;
@@ -144,12 +144,9 @@ async fn pump_client(both: &Both, mut lines: mpsc::Receiver<Line>) {
 /// Writes messages to the client, each a line, from a thread of its own: a client that reads slowly
 /// holds up nobody else.
 pub(super) fn write_messages(mut output: impl Write, mut queue: Queued) {
-    while let Some(Some(message)) = queue.blocking_recv() {
-        if output
-            .write_all(one_line(message.text).as_bytes())
-            .and_then(|()| output.flush())
-            .is_err()
-        {
+    while let Some(Some(first)) = queue.blocking_recv() {
+        let (text, is_last) = lines_of(first, &mut queue);
+        if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_err() || is_last {
             return;
         }
     }

@@ -290,6 +290,15 @@ impl Write for Hears {
 }
 
 impl Hears {
+    /// Waits until this holds of all that was heard.
+    async fn until(&self, holds: impl Fn(&str) -> bool) {
+        let until = Instant::now() + Duration::from_secs(120);
+        while !holds(&self.text()) {
+            assert!(Instant::now() < until, "{} bytes came", self.text().len());
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
     fn text(&self) -> String {
         String::from_utf8(self.text.lock().unwrap().clone()).unwrap()
     }
@@ -350,11 +359,7 @@ fn while_a_client_of_lines_reads_nothing_no_more_is_read_for_it_and_nothing_is_l
         std::thread::sleep(Duration::from_millis(700));
         drop(held);
         // The client's side stays open until it has heard all.
-        let until = Instant::now() + Duration::from_secs(120);
-        while !hears.text().ends_with("\"result\":{\"content\":[]}}\n") {
-            assert!(Instant::now() < until, "{} bytes came", hears.text().len());
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        hears.until(|text| text.ends_with("\"result\":{\"content\":[]}}\n")).await;
         assert_eq!(hears.text().matches("\"progress\":").count(), 2_000);
         drop(says);
         running.await.unwrap();
@@ -373,6 +378,7 @@ fn ten_thousand_calls_under_way_before_one_program_are_each_given_their_own_answ
         let (says, hears, running) = client(BACKWARDS);
         let all: String = (0..10_000).map(|id| call(id, "t") + "\n").collect();
         says.send(all.into()).unwrap();
+        hears.until(|text| text.matches('\n').count() == 10_000).await;
         drop(says);
         running.await.unwrap();
         // Answers are looked at side by side, so they may pass each other.

@@ -174,6 +174,27 @@ fn clients_without_sessions_share_a_program_and_are_not_mixed_up() {
 }
 
 #[test]
+fn a_message_that_does_not_say_what_the_later_revision_asks_for_is_a_bad_request() {
+    threads(async {
+        let refuses = r#"
+while IFS= read -r line; do printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}\n'; done
+"#;
+        let near = before_program(NOTHING, refuses).await;
+        let whole = modern(1, "t", "").replace(
+            "\"progressToken\"",
+            "\"io.modelcontextprotocol/clientCapabilities\":{},\"progressToken\"",
+        );
+        let partly = modern(1, "t", "");
+        let nothing = call(1, "t");
+        for (body, status) in [(whole, 200), (partly, 400), (nothing, 400)] {
+            let answer = near.post(&headers("t"), &body).await;
+            assert_eq!(answer.status, status, "{body}");
+            assert!(answer.body.contains("-32602"), "{}", answer.body);
+        }
+    });
+}
+
+#[test]
 fn closing_a_request_of_the_later_revision_cancels_it_in_the_program() {
     threads(async {
         let near = before_program(NOTHING, SERVER).await;

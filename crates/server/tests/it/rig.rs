@@ -3,7 +3,9 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use tollgate::Tollgate;
-use tollgate::gate::{Json, MemoryLedger, Record, Session};
+use tollgate::gate::{
+    ApprovalReply, ApprovalRequest, Approver, Json, MemoryLedger, Record, Session, Soon,
+};
 use tollgate_server::mcp::{
     Asking, Conversation, Definitions, Fate, Frame, Outlet, Relay, RelayOptions,
 };
@@ -53,9 +55,14 @@ pub(crate) struct Ground {
 
 /// A relay before the server `srv` under these hooks.
 pub(crate) fn relay(hooks: &str) -> Ground {
+    relay_asking(hooks, None)
+}
+
+/// The same, before people who are asked like this.
+fn relay_asking(hooks: &str, people: Option<Arc<dyn Approver>>) -> Ground {
     let ledger = Arc::new(MemoryLedger::new());
     let definitions = Arc::new(Definitions::new("srv", None));
-    let asking = Asking::or_else(None);
+    let asking = Asking::or_else(people);
     let opened = Tollgate::builder()
         .policy_text("policy.yaml", format!("version: 1\nhooks:\n{hooks}"))
         .ledger(Arc::<MemoryLedger>::clone(&ledger))
@@ -77,7 +84,25 @@ pub(crate) fn relay(hooks: &str) -> Ground {
 
 /// A conversation under these hooks.
 pub(crate) fn rig(hooks: &str) -> Rig {
-    let Ground { relay, lines, ledger, definitions } = relay(hooks);
+    on(relay(hooks))
+}
+
+/// People who never answer.
+struct Silent;
+
+impl Approver for Silent {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        Soon::later(std::future::pending())
+    }
+}
+
+/// A conversation under these hooks, with people who never answer.
+pub(crate) fn rig_before_silent_people(hooks: &str) -> Rig {
+    on(relay_asking(hooks, Some(Arc::new(Silent))))
+}
+
+fn on(ground: Ground) -> Rig {
+    let Ground { relay, lines, ledger, definitions } = ground;
     let client = Arc::new(Told::default());
     let way = Arc::new(Told::default());
     let talk = relay.converse(Session::new("s1").with_user("alice"), way);

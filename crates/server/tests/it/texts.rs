@@ -1,6 +1,6 @@
 //! Texts beside calls, and what a server asks of its client.
 
-use crate::rig::{answered, at, passed, rig, run};
+use crate::rig::{answered, at, passed, rig, rig_before_silent_people, run};
 use tollgate_server::mcp::Fate;
 
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
@@ -122,5 +122,41 @@ fn what_a_server_asks_of_a_person_is_a_call() {
         let answer =
             r#"{"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"name":"x"}}}"#;
         assert_eq!(rig.client_says(answer).await, Fate::Pass(answer.to_owned()));
+    });
+}
+
+#[test]
+fn a_server_takes_back_what_it_asked_whether_the_client_has_heard_of_it_or_not() {
+    run(async {
+        let rig = rig_before_silent_people(
+            "  - { name: sure, on: pre_tool, match: { tool: roots/list }, ask: { who: carol, reason: \"folders\" } }",
+        );
+        let ask = |id: u8, method: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#)
+        };
+        let cancel = |id: u8| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+            )
+        };
+        // The client has it: it hears that it need not answer, and a late answer goes nowhere.
+        let asked = ask(1, "elicitation/create");
+        assert_eq!(rig.server_says(&asked).await, Fate::Pass(asked.clone()));
+        assert_eq!(rig.server_says(&cancel(1)).await, Fate::Pass(cancel(1)));
+        let late = r#"{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}"#;
+        assert_eq!(rig.client_says(late).await, Fate::Drop);
+        // The id is free again.
+        assert_eq!(rig.server_says(&asked).await, Fate::Pass(asked));
+        // It waits for a person: neither the client nor the server hears of it again.
+        let waiting = ask(2, "roots/list");
+        let takes_back = async {
+            tokio::task::yield_now().await;
+            // Nobody has asked the client that, so nobody hears its answer.
+            let early = r#"{"jsonrpc":"2.0","id":2,"result":{"roots":[]}}"#;
+            assert_eq!(rig.client_says(early).await, Fate::Drop);
+            assert_eq!(rig.server_says(&cancel(2)).await, Fate::Drop);
+        };
+        let (fate, ()) = tokio::join!(rig.server_says(&waiting), takes_back);
+        assert_eq!(fate, Fate::Drop);
     });
 }

@@ -20,7 +20,7 @@ use super::rules::{self, SESSION, VERSION};
 use super::running::{Route, Running};
 use crate::mcp::answer;
 use crate::mcp::child::Command;
-use crate::mcp::frame::{Frame, Id};
+use crate::mcp::frame::Frame;
 use crate::mcp::limits::{IDLE_MS, PROGRAMS_MAX};
 use crate::mcp::pipe::{About, Message};
 use crate::mcp::relay::{Fate, Outlet, Relay};
@@ -293,7 +293,7 @@ impl Exchange {
             self.back.whole(StatusCode::ACCEPTED, HeaderMap::new(), String::new()).await;
             return;
         };
-        let is_modern = frame.is_modern();
+        let (is_modern, says_all) = (frame.is_modern(), says_all(&frame));
         let Some((route, frame, mut messages)) = self.running.route(frame, &id) else {
             let text = "a request with this id is under way, or too many are";
             let text = answer::error(Some(&id), answer::INVALID, text, None);
@@ -302,7 +302,8 @@ impl Exchange {
         };
         let way: Arc<dyn Outlet> = Arc::new(Way::of(route.sender.clone()));
         if let Some(text) = self.ask(frame, way, &mut messages, &route).await {
-            self.finish(&id, is_modern, text).await;
+            let status = if is_modern { status_of(&text, says_all) } else { StatusCode::OK };
+            self.back.message(status, text).await;
         }
         self.running.leave(&route.wire);
     }
@@ -350,16 +351,17 @@ impl Exchange {
         self.running.client_of_request_is_gone(route, asked).await;
         None
     }
-
-    async fn finish(&mut self, id: &Id, is_modern: bool, text: String) {
-        let status = if is_modern { status_of(&text) } else { StatusCode::OK };
-        debug_assert!(!id.as_json().is_empty(), "an id is a JSON text");
-        self.back.message(status, text).await;
-    }
 }
 
-/// The status that goes with an answer (revision 2026-07-28).
-fn status_of(text: &str) -> StatusCode {
+/// Whether a message of the revision 2026-07-28 says of itself what it must.
+fn says_all(frame: &Frame) -> bool {
+    let meta = frame.param("_meta");
+    meta.is_some_and(|meta| meta.get("io.modelcontextprotocol/clientCapabilities").is_some())
+}
+
+/// The status that goes with an answer (revision 2026-07-28). Bad parameters have one of their own only
+/// where they are those that every request must have.
+fn status_of(text: &str, says_all: bool) -> StatusCode {
     // A result is by far the most there is, and may be long.
     if !text.contains("\"error\"") {
         return StatusCode::OK;
@@ -368,6 +370,7 @@ fn status_of(text: &str) -> StatusCode {
     match code {
         Some(-32601) => StatusCode::NOT_FOUND,
         Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
+        Some(answer::INVALID_PARAMS) if !says_all => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
 }

@@ -123,6 +123,8 @@ enum What {
 
 /// A request of the server that is under way.
 enum Served {
+    /// It is with the gate; this ends that.
+    Deciding(Arc<Notify>),
     /// A call of the gate.
     Call(Ticket),
     /// A ping.

@@ -9,6 +9,7 @@ use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id, Shape};
 use crate::mcp::limits::IN_FLIGHT_MAX;
 use std::sync::Arc;
+use tokio::sync::Notify;
 use tollgate::gate::payload::ModelCall;
 use tollgate::gate::{
     Code, Decision, Failure, Json, ModelResult, Name, Object, Passage, Payload, Performed, Ruling,
@@ -25,7 +26,8 @@ impl Conversation {
             lock(&self.served).insert(id, Served::Plain);
             return Fate::Pass(frame.into_text());
         }
-        if lock(&self.served).len() >= IN_FLIGHT_MAX || lock(&self.served).contains_key(&id) {
+        let cancelled = Arc::new(Notify::new());
+        if !self.enter_served(&id, &cancelled) {
             let message = "a request with this id is under way, or too many are";
             return Fate::Answer(answer::error(Some(&id), answer::INVALID, message, None));
         }
@@ -33,23 +35,57 @@ impl Conversation {
             "sampling/createMessage" => model_call(&frame).into(),
             other => self.method_call(&frame, other).into(),
         };
-        let Ruling { decision, passage } =
-            self.relay.gate.decide(self.event(payload.clone())).await;
+        let ruling = tokio::select! {
+            biased;
+            ruling = self.relay.gate.decide(self.event(payload.clone())) => ruling,
+            // The server wants no answer any more, and the client has not heard of it.
+            () = cancelled.notified() => return Fate::Drop,
+        };
+        let Ruling { decision, passage } = ruling;
         match passage {
             Passage::Open(permit) => {
                 let (ran, ticket) = permit.redeem();
                 let Some(text) = rewritten(frame, &payload, &ran) else {
                     drop(ticket);
+                    lock(&self.served).remove(&id);
                     let message = "a hook changed this request in a way that cannot be sent on";
                     return Fate::Answer(answer::error(Some(&id), answer::INTERNAL, message, None));
                 };
-                lock(&self.served).insert(id, Served::Call(ticket));
+                match lock(&self.served).get_mut(&id) {
+                    Some(served) => *served = Served::Call(ticket),
+                    // Cancelled meanwhile: dropping the ticket records that nothing is known of it.
+                    None => return Fate::Drop,
+                }
                 Fate::Pass(text)
             }
             Passage::Closed(closed) => {
+                lock(&self.served).remove(&id);
                 let settled = self.relay.gate.settle_closed(closed).await;
                 Fate::Answer(closed_answer(&id, &decision, settled, &method))
             }
+        }
+    }
+
+    /// Notes a request of the server, if it can be taken.
+    fn enter_served(&self, id: &Id, cancelled: &Arc<Notify>) -> bool {
+        let mut served = lock(&self.served);
+        if served.len() >= IN_FLIGHT_MAX || served.contains_key(id) {
+            return false;
+        }
+        served.insert(id.clone(), Served::Deciding(Arc::clone(cancelled)));
+        true
+    }
+
+    /// The server takes a request back. Whether the client is to hear of it: what is still with the gate
+    /// never came to it.
+    pub(super) fn served_is_cancelled(&self, id: &Id) -> bool {
+        match lock(&self.served).remove(id) {
+            Some(Served::Deciding(cancelled)) => {
+                cancelled.notify_one();
+                false
+            }
+            // The client may have acted on it; its outcome is recorded as unknown.
+            Some(Served::Call(_) | Served::Plain) | None => true,
         }
     }
 
@@ -65,6 +101,11 @@ impl Conversation {
         match served {
             None => {
                 self.relay.tell("the client answered a request that nobody made; it is dropped");
+                Fate::Drop
+            }
+            // It has not been asked yet, so this answers nothing.
+            Some(deciding @ Served::Deciding(_)) => {
+                lock(&self.served).insert(id, deciding);
                 Fate::Drop
             }
             Some(Served::Plain) => Fate::Pass(frame.into_text()),

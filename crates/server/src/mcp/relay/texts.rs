@@ -11,6 +11,12 @@ use tollgate::gate::{Code, Decision, Json, Name, Object, ToolCall, ToolResult};
 impl Conversation {
     /// A notification of the server.
     pub(super) async fn server_notified(self: &Arc<Self>, frame: Frame, method: Name) -> Fate {
+        if &*method == "notifications/cancelled"
+            && let Some(id) = frame.param("requestId").and_then(Id::of)
+            && !self.served_is_cancelled(&id)
+        {
+            return Fate::Drop;
+        }
         let Some(params) = frame.params().filter(|params| says_anything(&method, params)) else {
             return Fate::Pass(frame.into_text());
         };
