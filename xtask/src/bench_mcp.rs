@@ -17,27 +17,32 @@ use std::process::{Command as Process, Stdio};
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
     name: "bench-mcp",
-    arguments: "[--seconds N] [--save]",
+    arguments: "[--seconds N] [--small] [--save]",
     about: "Measure what the MCP relay adds to a call, beside two Python proxies",
     details: "\
 Builds the binary and bench/mcp for release, installs the PyPI packages mcp-proxy and fastmcp into target/mcp, and
 measures an echo of 100 B, 10 KB and 1 MB with 1, 16 and 64 calls under way: directly, through Tollgate with a
 policy that passes everything, with policy, redaction and ledger (buffered, and synced before each effect), and
-through the proxies. Each cell takes N seconds (2 unless set). Prints p50, p99, calls a second, the most memory of
-the relay or proxy so far and its start time, and behind that what each adds to calling directly. With `--save`
-that goes into docs/performance.md. Run it on an otherwise idle machine.
+through the proxies. Each cell takes N seconds (2 unless set). Prints p50, p99, calls a second, the time of
+processors and the most memory of the relay or proxy and its start time, and behind that what each adds to calling
+directly. With `--small` only the 100 B are measured; with `--save` the table goes into docs/performance.md. Run it
+on an otherwise idle machine.
 ",
     run,
 };
 
 fn run(arguments: &[String]) -> Result<Answer, Error> {
-    let (mut seconds, mut save) = (2_u64, false);
+    let (mut seconds, mut small, mut save) = (2_u64, false, false);
     let mut rest = arguments;
     loop {
         rest = match rest {
             [] => break,
             [name, value, rest @ ..] if name == "--seconds" => {
                 seconds = value.parse().map_err(|_| Error::unexpected(value))?;
+                rest
+            }
+            [name, rest @ ..] if name == "--small" => {
+                small = true;
                 rest
             }
             [name, rest @ ..] if name == "--save" => {
@@ -51,8 +56,11 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--release", "--package", "tollgate-cli"]).current_dir(&root);
     wait(&mut build, "cargo build")?;
-    let run = page::Run::of(&format!("xtask bench-mcp --seconds {seconds}"), page::load_average());
-    let Some(cells) = measured(&root, seconds)? else { return Ok(Answer::No) };
+    let own = format!("xtask bench-mcp --seconds {seconds}{}", if small { " --small" } else { "" });
+    let run = page::Run::of(&own, page::load_average());
+    let Some(cells) = measured(&root, seconds, if small { "1" } else { "3" })? else {
+        return Ok(Answer::No);
+    };
     let table = ratios::text(&cells);
     print!("{table}");
     if save {
@@ -62,7 +70,7 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
 }
 
 /// What was measured, a line a cell; `None` where a cell could not be.
-fn measured(root: &Path, seconds: u64) -> Result<Option<String>, Error> {
+fn measured(root: &Path, seconds: u64, sizes: &str) -> Result<Option<String>, Error> {
     let fastmcp = python(root, "fastmcp", "fastmcp==4.2.3")?;
     let proxy = python(root, "mcp-proxy", "mcp-proxy==0.13.0")?;
     let folder = root.join(format!("target/bench-mcp-{}", std::process::id()));
@@ -82,7 +90,7 @@ fn measured(root: &Path, seconds: u64) -> Result<Option<String>, Error> {
         .arg(root.join("target/release/tollgate"))
         .arg(&folder)
         .args([fastmcp, proxy])
-        .arg(seconds.to_string())
+        .args([&seconds.to_string(), sizes])
         .current_dir(root);
     let cells = shown(&mut measuring);
     let _ = fs::remove_dir_all(&folder);

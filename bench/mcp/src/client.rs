@@ -13,6 +13,8 @@ pub(super) struct Measured {
     pub(super) p99: Duration,
     /// Calls a second.
     pub(super) rate: f64,
+    /// What a call cost what stands between in time of processors, which other programs do not change.
+    pub(super) cpu: Duration,
 }
 
 /// A client of one way.
@@ -78,15 +80,17 @@ impl Client {
         let text = text.get(..size).unwrap_or_default();
         // A fifth of the time to get warm.
         self.calls(text, concurrent, time / 5)?;
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), self.cpu().unwrap_or_default());
         let mut took = self.calls(text, concurrent, time)?;
         let rate = took.len() as f64 / began.elapsed().as_secs_f64();
+        let cpu = self.cpu().unwrap_or_default().saturating_sub(before);
+        let cpu = cpu / u32::try_from(took.len().max(1)).unwrap_or(u32::MAX);
         took.sort_unstable();
         let at = |part: f64| {
             let place = (took.len() as f64 * part) as usize;
             took.get(place.min(took.len().saturating_sub(1))).copied().unwrap_or_default()
         };
-        Ok(Measured { p50: at(0.5), p99: at(0.99), rate })
+        Ok(Measured { p50: at(0.5), p99: at(0.99), rate, cpu })
     }
 
     fn calls(
@@ -118,6 +122,16 @@ impl Client {
                 })
             }
         }
+    }
+
+    /// The time of processors that the program itself took so far, in ticks of 10 ms.
+    fn cpu(&self) -> Option<Duration> {
+        let id = self.child.as_ref()?.id();
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let after_name = stat.rsplit_once(')')?.1;
+        let mut ticks = after_name.split_whitespace().skip(11).map_while(|one| one.parse().ok());
+        let (own, of_system): (u64, u64) = (ticks.next()?, ticks.next()?);
+        Some(Duration::from_millis((own + of_system) * 10))
     }
 
     /// The most memory that the program itself took.

@@ -63,12 +63,13 @@ fn connection(stream: &TcpStream) -> io::Result<()> {
     let mut input = BufReader::with_capacity(1 << 16, stream);
     let mut output = stream;
     loop {
-        let (mut length, mut line, mut lines) = (0, String::new(), 0);
+        let (mut length, mut line, mut lines, mut is_get) = (0, String::new(), 0, false);
         while input.read_line(&mut line)? > 0 && line != "\r\n" {
             let header = line.to_ascii_lowercase();
             if let Some(value) = header.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap_or(0);
             }
+            is_get |= lines == 0 && line.starts_with("GET ");
             lines += 1;
             line.clear();
         }
@@ -84,6 +85,8 @@ fn connection(stream: &TcpStream) -> io::Result<()> {
         };
         let text = match answer(&body) {
             Some(text) => head("200 OK", text.len()) + &text,
+            // It says nothing unasked, and says so.
+            None if is_get => head("405 Method Not Allowed", 0),
             None => head("202 Accepted", 0),
         };
         output.write_all(text.as_bytes())?;

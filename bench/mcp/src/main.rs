@@ -4,9 +4,10 @@
 //! under way as a cell says. Both are built for release and do as little as they can, or their own time
 //! would hide what is added. All cells are measured in one run, so that they share the machine's mood.
 //!
-//! `tollgate-bench-mcp measure TOLLGATE FOLDER PYTHON-FASTMCP PYTHON-MCP-PROXY SECONDS` prints a line a
-//! cell, its parts between tabs: way, size, calls under way, p50 and p99 in us, calls a second, MiB of
-//! memory (0 where nothing stands between), ms until the first answer.
+//! `tollgate-bench-mcp measure TOLLGATE FOLDER PYTHON-FASTMCP PYTHON-MCP-PROXY SECONDS SIZES` prints a line
+//! a cell, its parts between tabs: way, size, calls under way, p50 and p99 in us, calls a second, us of
+//! processors a call, MiB of memory (both of what stands between, 0 where nothing does), ms until the first
+//! answer. SIZES says how many of the three sizes are measured.
 //! `tollgate-bench-mcp echo stdio|PORT` is the echo server.
 
 mod client;
@@ -55,16 +56,16 @@ fn main() -> ExitCode {
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match texts[..] {
         ["echo", place] => echo::serve(place).map_err(Into::into),
-        ["measure", tollgate, folder, fastmcp, proxy, seconds] => {
+        ["measure", tollgate, folder, fastmcp, proxy, seconds, sizes] => {
             let stage = Stage {
                 tollgate: tollgate.to_owned(),
                 folder: PathBuf::from(folder),
                 fastmcp: fastmcp.to_owned(),
                 proxy: proxy.to_owned(),
             };
-            measured(&stage, seconds)
+            measured(&stage, seconds, sizes)
         }
-        _ => Err("`measure` and five arguments, or `echo` and a place".into()),
+        _ => Err("`measure` and six arguments, or `echo` and a place".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,8 +87,8 @@ struct Stage {
 }
 
 /// Measures every cell.
-fn measured(stage: &Stage, seconds: &str) -> Result<(), Box<dyn Error>> {
-    let time = Duration::from_secs(seconds.parse()?);
+fn measured(stage: &Stage, seconds: &str, sizes: &str) -> Result<(), Box<dyn Error>> {
+    let (time, sizes) = (Duration::from_secs(seconds.parse()?), sizes.parse()?);
     for (name, text) in [
         ("passes.yaml", PASSES.to_owned()),
         ("buffered.yaml", GOVERNS.replace("DURABILITY", "buffered")),
@@ -103,7 +104,7 @@ fn measured(stage: &Stage, seconds: &str) -> Result<(), Box<dyn Error>> {
     let server = Server::start()?;
     let mut failed = Vec::new();
     for way in ways(stage, server.port)? {
-        if let Err(error) = measure(&way, time) {
+        if let Err(error) = measure(&way, time, sizes) {
             failed.push(format!("{}: {error}", way.name));
         }
     }
@@ -195,20 +196,21 @@ fn peers(stage: &Stage, echo: &[String], url: &str) -> io::Result<Vec<Way>> {
 }
 
 /// Measures one way, every cell of it.
-fn measure(way: &Way, time: Duration) -> io::Result<()> {
+fn measure(way: &Way, time: Duration, sizes: usize) -> io::Result<()> {
     let began = Instant::now();
     let mut client = Client::open(&way.command, way.port)?;
     let start = began.elapsed();
-    for (size, bytes) in SIZES {
+    for (size, bytes) in SIZES.into_iter().take(sizes) {
         for concurrent in CONCURRENT {
-            let Measured { p50, p99, rate } = client.measure(bytes, concurrent, time)?;
+            let Measured { p50, p99, rate, cpu } = client.measure(bytes, concurrent, time)?;
             let (us, memory) = (1e6, client.memory_mib().unwrap_or(0.0));
             writeln!(
                 io::stdout(),
-                "{}\t{size}\t{concurrent}\t{:.1}\t{:.1}\t{rate:.1}\t{memory:.1}\t{:.1}",
+                "{}\t{size}\t{concurrent}\t{:.1}\t{:.1}\t{rate:.1}\t{:.1}\t{memory:.1}\t{:.1}",
                 way.name,
                 p50.as_secs_f64() * us,
                 p99.as_secs_f64() * us,
+                cpu.as_secs_f64() * us,
                 start.as_secs_f64() * 1e3,
             )?;
         }

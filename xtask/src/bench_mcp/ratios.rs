@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-const HEAD: &str = "way                                  echo  under way     p50 us     p99 us    calls/s  memory MiB  start ms";
+const HEAD: &str = "way                                  echo  under way     p50 us     p99 us    calls/s  cpu us  memory MiB  start ms";
 
 /// One cell, as it was printed.
 struct Cell<'t> {
@@ -14,6 +14,8 @@ struct Cell<'t> {
     p99_us: f64,
     /// Calls a second.
     rate: f64,
+    /// Time of processors of the relay or proxy, a call.
+    cpu_us: f64,
     /// The most memory that the relay or proxy took so far; zero where nothing stands between.
     memory_mib: f64,
     /// Until it had answered `initialize`.
@@ -32,15 +34,17 @@ impl<'t> Cell<'t> {
             p50_us: number()?,
             p99_us: number()?,
             rate: number()?,
+            cpu_us: number()?,
             memory_mib: number()?,
             start_ms: number()?,
         })
     }
 
     fn row(&self) -> String {
-        let Cell { way, size, under_way, p50_us, p99_us, rate, memory_mib, start_ms } = self;
+        let Cell { way, size, under_way, p50_us, p99_us, rate, cpu_us, memory_mib, start_ms } =
+            self;
         format!(
-            "{way:<34} {size:>6} {under_way:>10} {p50_us:>10.0} {p99_us:>10.0} {rate:>10.0} {memory_mib:>11.0} {start_ms:>9.0}"
+            "{way:<34} {size:>6} {under_way:>10} {p50_us:>10.0} {p99_us:>10.0} {rate:>10.0} {cpu_us:>7.0} {memory_mib:>11.0} {start_ms:>9.0}"
         )
     }
 }
@@ -84,16 +88,14 @@ mod tests {
     #[test]
     fn what_is_added_is_told_beside_calling_directly_over_the_same_transport() {
         let text = text(
-            "stdio to stdio: direct\t100 B\t1\t20\t30\t1000\t0\t1\n\
-             stdio to stdio: direct\t100 B\t16\t30\t40\t4000\t0\t1\n\
-             stdio to stdio: passes\t100 B\t1\t70\t80\t500\t9\t2\n\
-             stdio to stdio: passes\t100 B\t16\t90\t99\t1000\t9\t2\n",
+            "stdio to stdio: direct\t100 B\t1\t20\t30\t1000\t0\t0\t1\n\
+             stdio to stdio: direct\t100 B\t16\t30\t40\t4000\t0\t0\t1\n\
+             stdio to stdio: passes\t100 B\t1\t70\t80\t500\t5\t9\t2\n\
+             stdio to stdio: passes\t100 B\t16\t90\t99\t1000\t5\t9\t2\n",
         );
-        assert!(
-            text.lines().nth(3).unwrap().split_whitespace().eq([
-                "stdio", "to", "stdio:", "passes", "100", "B", "1", "70", "80", "500", "9", "2"
-            ])
-        );
+        assert!(text.lines().nth(3).unwrap().split_whitespace().eq([
+            "stdio", "to", "stdio:", "passes", "100", "B", "1", "70", "80", "500", "5", "9", "2"
+        ]));
         let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(last, ["stdio", "to", "stdio:", "passes", "50", "0.25"]);
     }
