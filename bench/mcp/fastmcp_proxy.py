@@ -1,11 +1,11 @@
-"""The FastMCP proxy before a program or a URL, as a peer of `cargo xtask bench-mcp`: stdio, or HTTP at a port."""
+"""The FastMCP proxy before a program, as a peer of `cargo xtask bench-mcp`: stdio, or HTTP at a port."""
 import sys
 
 from fastmcp.client.transports import StdioTransport
 from fastmcp.server import create_proxy
 
-where, (first, *rest) = sys.argv[1], sys.argv[2:]
-proxy = create_proxy(first if first.startswith("http:") else StdioTransport(command=first, args=rest))
+where, program = sys.argv[1], sys.argv[2:]
+proxy = create_proxy(StdioTransport(command=program[0], args=program[1:]))
 if where == "stdio":
     proxy.run(show_banner=False)
 else:

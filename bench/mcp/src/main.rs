@@ -151,7 +151,7 @@ fn ways(stage: &Stage, far: u16) -> io::Result<Vec<Way>> {
     let before = |port: u16, rest: &[String]| -> Vec<String> {
         [vec!["--listen".to_owned(), format!("127.0.0.1:{port}")], rest.to_vec()].concat()
     };
-    let to_url = ["--upstream".to_owned(), url.clone()];
+    let to_url = ["--upstream".to_owned(), url];
     let named = |hop: &str, what: &str| format!("{hop}: {what}");
     let mut ways =
         vec![Way { name: named("stdio to stdio", "direct"), command: echo.clone(), port: None }];
@@ -167,12 +167,12 @@ fn ways(stage: &Stage, far: u16) -> io::Result<Vec<Way>> {
             ways.push(Way { name: named(hop, what), command, port: Some(port) });
         }
     }
-    ways.extend(peers(stage, &echo, &url)?);
+    ways.extend(peers(stage, &echo)?);
     Ok(ways)
 }
 
-/// The proxies in Python.
-fn peers(stage: &Stage, echo: &[String], url: &str) -> io::Result<Vec<Way>> {
+/// The proxies in Python. FastMCP before a URL is left out: it opens a session for each call.
+fn peers(stage: &Stage, echo: &[String]) -> io::Result<Vec<Way>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("fastmcp_proxy.py");
     let script = script.display().to_string();
     let fastmcp = |place: &str, behind: &[String]| -> Vec<String> {
@@ -181,17 +181,15 @@ fn peers(stage: &Stage, echo: &[String], url: &str) -> io::Result<Vec<Way>> {
     let stdio = fastmcp("stdio", echo);
     let mut ways =
         vec![Way { name: "stdio to stdio: FastMCP 4.2.3".into(), command: stdio, port: None }];
-    for (hop, behind) in [("HTTP to HTTP", &[url.to_owned()][..]), ("HTTP to stdio", echo)] {
-        let port = free_port()?;
-        let command = fastmcp(&port.to_string(), behind);
-        ways.push(Way { name: format!("{hop}: FastMCP 4.2.3"), command, port: Some(port) });
-    }
     let port = free_port()?;
     let module = ["-m", "mcp_proxy"].map(String::from);
     let own = [vec![stage.proxy.clone()], module.to_vec()].concat();
     let own = [own, vec![format!("--port={port}"), "--".into()]].concat();
     let command = [own, echo.to_vec()].concat();
     ways.push(Way { name: "HTTP to stdio: mcp-proxy 0.13.0".into(), command, port: Some(port) });
+    let port = free_port()?;
+    let command = fastmcp(&port.to_string(), echo);
+    ways.push(Way { name: "HTTP to stdio: FastMCP 4.2.3".into(), command, port: Some(port) });
     Ok(ways)
 }
 
