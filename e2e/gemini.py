@@ -6,7 +6,7 @@ Only what is particular to it stands here; the rest is in harness.py. Standard l
 import json, os, sys
 
 import harness
-from harness import dump, flat, hook_config
+from harness import dump, flat, hook_config, mcp_server
 
 AGENT = "gemini"
 BINARY_ENV = "GEMINI_BIN"
@@ -32,9 +32,12 @@ def configure(run, opts):
                 "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
                 "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
                 "tools": {"useRipgrep": False}}
+    if run.mcp:
+        program, arguments = mcp_server(run)
+        settings["mcpServers"] = {"notes": {"command": program, "args": arguments, "trust": True}}
     dump({**settings, **hook_config(run, opts, handler)}, config + "/settings.json")
     argv = [opts.binary] if not opts.binary.endswith(".js") else ["node", opts.binary]
-    return argv + ["--yolo", "-m", opts.model, "-p", "go"], {
+    return argv + ["--yolo", "-m", opts.model, "-p", run.prompt], {
         "GEMINI_API_KEY": "dummy-not-a-key", "GOOGLE_GEMINI_BASE_URL": run.url, "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "GEMINI_SANDBOX": "false"}
 
@@ -51,6 +54,10 @@ def tool_call(call, run):
                            "instruction": "scripted"}
     if do == "read":
         return "read_file", {"file_path": run.ws(call["path"])}
+    if do == "mcp":
+        return "mcp_notes_" + call["tool"], {"name": call["name"]}
+    if do == "agent":
+        return "invoke_agent", {"agent_name": "generalist", "prompt": run.task_of(call)}
     return call["name"], call["input"]  # do == "tool"
 
 
@@ -90,8 +97,12 @@ def answer(run, path, body):
                     run.result(known or same[nth], flat(text if text is not None else response), "error" in response)
             elif part.get("text") and content.get("role") != "model":
                 run.note(part["text"])
-    calls = run.next_calls() if main_loop else []
+    texts = [p.get("text", "") for c in body.get("contents", []) if c.get("role") == "user" for p in c.get("parts") or []]
+    script = run.script_of(texts)
+    calls = run.next_calls(script) if main_loop else []
     parts = [{"functionCall": {"id": i, "name": n, "args": a}} for i, n, a in calls] or [{"text": "done"}]
+    if not calls and "complete_task" in offered:  # how its sub-agents end
+        parts = [{"functionCall": {"id": "end", "name": "complete_task", "args": {"result": {"response": "done"}}}}]
     if (body.get("generationConfig") or {}).get("responseMimeType") == "application/json":
         parts = [{"text": json.dumps({"reasoning": "scripted", "next_speaker": "user", "model_choice": "pro"})}]
     full = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],

@@ -49,6 +49,7 @@ class Run:
     def __init__(self, agent, case, files, secret):
         if "{secret}" in json.dumps(case.get("calls")):
             refuse("case %r: a call must not hold {secret}; put it in a file" % case["name"])
+        self.prompt, self.mcp, self.ask = case.get("prompt", "go"), case.get("mcp", False), case.get("ask", False)
         self.agent = agent
         self.root = tempfile.mkdtemp(prefix="e2e-%s-" % agent.AGENT)
         for d in ("home", "tmp", "ws", "rec"):
@@ -63,10 +64,32 @@ class Run:
             os.makedirs(os.path.dirname(self.ws(name)), exist_ok=True)
             with open(self.ws(name), "w") as f:
                 f.write(fill(text))
-        self.steps = [fill(s if isinstance(s, list) else [s]) for s in case["calls"]]  # a list in the list: parallel calls
-        self.calls = [(("call_%02d" % n), c) for n, c in enumerate(c for s in self.steps for c in s)]
-        ids = iter(self.calls)
-        self.steps = [[next(ids) for _ in s] for s in self.steps]
+        self.calls, self.scripts = [], {}
+        self.read_script("", fill(case["calls"]))
+
+    def read_script(self, name, calls):
+        """A list of steps, each of calls that are made at once; a call of a sub-agent has a script of its own, named after it."""
+        self.scripts[name] = steps = []
+        for step in calls:
+            steps.append([])
+            for call in step if isinstance(step, list) else [step]:  # a list in the list: parallel calls
+                steps[-1].append(("call_%02d" % len(self.calls), call))
+                self.calls.append(steps[-1][-1])
+        for i, call in [c for s in steps for c in s]:
+            if call["do"] == "agent":
+                self.read_script(i, call["calls"])
+
+    def task_of(self, call):
+        """What a sub-agent is told, by which its requests are known."""
+        return "The scripted task of %s." % next(i for i, c in self.calls if c is call)
+
+    def script_of(self, texts):
+        """The script that a conversation follows, by the texts that it began with."""
+        return next((name for name in self.scripts if name and any("The scripted task of %s." % name in t for t in texts)), "")
+
+    def open_agents(self):
+        """The sub-agents that were started and have not got to the end of their scripts."""
+        return [name for name, steps in self.scripts.items() if name in self.issued and any(i not in self.results for s in steps for i, _ in s)]
 
     def path(self, name):
         return os.path.join(self.root, name)
@@ -103,9 +126,9 @@ class Run:
     def request_count(self):
         return len(self.requests)
 
-    def next_calls(self):
-        """The first step that has calls without a result; [] when the script is done."""
-        for step in self.steps:
+    def next_calls(self, script=""):
+        """The first step of a script that has calls without a result; [] when it is done."""
+        for step in self.scripts[script]:
             if any(i not in self.results for i, _ in step):
                 for i, _ in step:
                     self.issued.setdefault(i, len(self.requests) - 1)
@@ -167,6 +190,14 @@ class Run:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "notes_server.py")
+
+
+def mcp_server(run):
+    """The MCP server of a case that wants one: program and arguments."""
+    return sys.executable, [SERVER, run.path("ws")]
+
+
 def holding(secret, root, patterns):
     """{file: number of copies} of the files under `root` that hold the secret."""
     found = {}
@@ -200,7 +231,9 @@ def failures(expect, got):
     bad = []
     for key, want in (expect or {}).items():
         for text in (want if isinstance(want, list) else [want]):
-            if key in ("result_has", "effect_has"):
+            if key == "result_is_error" and got[key] is None:
+                good = True  # an agent that does not say
+            elif key in ("result_has", "effect_has"):
                 good = text in (got["result" if key == "result_has" else "effect_text"] or "")
             elif key == "result_lacks":
                 good = text not in (got["result"] or "")
@@ -271,14 +304,22 @@ def run_case(agent, case, doc, opts):
             expect = call.get("expect")
             got["failures"] = [] if opts.no_expect else failures(expect, got)
             calls.append(got)
-        report = {"case": case["name"], "ok": not timed_out and not any(c["failures"] for c in calls), "exit_code": process.returncode,
-                  "timed_out": timed_out, "wall_s": round(wall, 2), "secret": secret, "calls": calls,
+        effects = {name: os.path.exists(run.ws(name)) for name in case.get("effects", {})}
+        said = out.decode(errors="replace")
+        wrong = ["%s: %r" % (n, there) for n, there in effects.items() if there != case["effects"][n]]
+        wrong += ["stdout_has: %r" % case["stdout_has"]] if case.get("stdout_has", "") not in said else []
+        sent = [text for text in [case.get("requests_lack")] if text and any(text.encode() in r for r in run.requests)]
+        wrong += ["requests_lack: %r" % text for text in sent]
+        wrong += ["stdout_lacks: %r" % case["stdout_lacks"]] if "stdout_lacks" in case and case["stdout_lacks"] in said else []
+        wrong = [] if opts.no_expect else wrong
+        report = {"case": case["name"], "ok": not (timed_out or wrong or any(c["failures"] for c in calls)), "exit_code": process.returncode,
+                  "timed_out": timed_out, "wall_s": round(wall, 2), "secret": secret, "calls": calls, "effects": effects, "failures": wrong,
                   "model_requests": len(run.requests), "unreadable_requests": run.unreadable,
                   "requests_with_secret": [n for n, s in enumerate(spans) if s],
                   "transcripts_with_secret": transcripts,
                   "other_home_files_with_secret": {k: v for k, v in holding(secret, run.root, ["home/**"]).items() if k not in transcripts},
                   "later_messages": run.notes, "refused_traffic": sorted(set(run.outside)),
-                  "stdout": out.decode(errors="replace")[-opts.max_text:], "stderr": err.decode(errors="replace")[-opts.max_text:]}
+                  "stdout": said[-opts.max_text:], "stderr": err.decode(errors="replace")[-opts.max_text:]}
         if opts.capture:
             report["hook_stdin"] = [dict(event=e, payload=p) for e, p in recorded]
         if opts.keep:
@@ -332,7 +373,7 @@ def main(agent):
     opts.binary = find_binary(agent, opts)
     with open(opts.cases) as f:
         doc = json.load(f)
-    cases = [c for c in doc["cases"] if not opts.only or c["name"] in opts.only]
+    cases = [c for c in doc["cases"] if (not opts.only or c["name"] in opts.only) and agent.AGENT in c.get("agents", [agent.AGENT])]
     start = time.monotonic()
     reports = [run_case(agent, c, doc, opts) for c in cases]
     ok = bool(reports) and all(r["ok"] for r in reports)

@@ -23,8 +23,8 @@ pub(crate) const COMMAND: Command = Command {
     about: "Run the real agents (Claude Code, Codex, Gemini CLI) against a scripted model",
     details: "\
 Installs the agents by npm into target/agents, in the versions of xtask/src/e2e.rs, unless they are there;
-builds the binary; runs the cases of e2e/cases.json and e2e/coding.json with `tollgate hook` between each agent and a scripted
-model on loopback, then what can go wrong with a hook. Needs npm, node and python3, and the network for the
+builds the binary; runs the cases of e2e/cases.json, e2e/wider.json and e2e/coding.json with `tollgate hook` between each agent
+and a scripted model on loopback, then what can go wrong with a hook. Needs npm, node and python3, and the network for the
 install only. With `--save` the results go into e2e/results.md; `cargo xtask gen` then puts them into
 docs/hosts.md. The answer is no if a case did not end as it must.
 ",
@@ -67,7 +67,7 @@ const AGENTS: [Agent; 3] = [
 
 /// What can go wrong with a hook: its name, and the shell command, in which `HOOK` is the hook and `STATE` a
 /// folder of its own. In each the call must not run.
-const FAULTS: [(&str, &str); 5] = [
+const FAULTS: [(&str, &str); 4] = [
     ("the policy does not load", "HOOK --policy STATE/broken.yaml --state STATE/s"),
     ("there is no policy file", "HOOK --policy STATE/none.yaml --state STATE/s"),
     ("nothing can be kept", "HOOK --policy POLICY --state STATE/broken.yaml/s"),
@@ -76,14 +76,20 @@ const FAULTS: [(&str, &str); 5] = [
         "the disk is full",
         "sh -c \"trap '' XFSZ; ulimit -f 0; exec HOOK --policy POLICY --state STATE/s\"",
     ),
-    (
-        "a banner before the answer",
-        "sh -c \"echo welcome; exec HOOK --policy POLICY --state STATE/s\"",
-    ),
+];
+/// A hook whose words nobody can read, and the cases that are denied all the same: a call, and what has an event of
+/// its own.
+const BANNER: &str = "sh -c \"echo welcome; exec HOOK --policy POLICY --state STATE/s\"";
+const BANNER_CASES: [(&str, &str); 4] = [
+    ("e2e/cases.json", "denied"),
+    ("e2e/wider.json", "a tool of a server, denied"),
+    ("e2e/wider.json", "a prompt, denied"),
+    ("e2e/wider.json", "a command inside a skill, denied"),
 ];
 /// What the cases of a session run under: what a row begins with, the policy, the cases.
-const SUITES: [(&str, &str, &str); 2] = [
+const SUITES: [(&str, &str, &str); 3] = [
     ("", "e2e/policy.yaml", "e2e/cases.json"),
+    ("", "e2e/policy.yaml", "e2e/wider.json"),
     ("coding preset: ", "policies/coding.yaml", "e2e/coding.json"),
 ];
 const KILLED: (&str, &str) = ("the hook is killed", "sh -c 'kill -9 $$'");
@@ -149,6 +155,19 @@ fn cases(root: &Path, agent: &Agent, page: &mut String) -> Result<Answer, Error>
             answer = Answer::No;
         }
         line(page, agent, &format!("{name}: nothing runs"), ok, "-");
+    }
+    for (cases, name) in BANNER_CASES {
+        let cases = root.join(cases).display().to_string();
+        let report = harness(root, agent, BANNER, &["--cases", &cases, "--only", name])?;
+        // An agent that has no such event has no such case.
+        if report.get("cases").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            continue;
+        }
+        let ok = is_ok(&report);
+        if !ok {
+            answer = Answer::No;
+        }
+        line(page, agent, &format!("a banner before the answer: {name}"), ok, "-");
     }
     let report = harness(root, agent, KILLED.1, &["--only", "denied"])?;
     let refused = is_ok(&report);

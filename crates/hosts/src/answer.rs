@@ -125,7 +125,8 @@ fn wanted_after(original: &Payload, decision: &Decision) -> Wanted {
     if !decision.goes_through() {
         return Wanted::Withhold(reason_of(decision));
     }
-    if decision.payload == *original {
+    // Not the whole payload: a call may have been given an id that its host does not know.
+    if decision.payload.tool_result() == original.tool_result() {
         return Wanted::Nothing;
     }
     match decision.payload.tool_result() {

@@ -298,6 +298,7 @@ fn before_skill(wanted: &Wanted) -> Answer {
             "PreSkillShellCommand",
             [("permissionDecision", "deny".into()), ("permissionDecisionReason", reason.into())],
         )
+        .and_exit_2(reason)
     };
     match wanted {
         Wanted::Nothing | Wanted::Allow => Answer::silence(),
@@ -335,8 +336,10 @@ pub(crate) fn at_prompt(event: &str, wanted: &Wanted) -> Answer {
         Wanted::Refuse(reason)
         | Wanted::Ask(reason)
         | Wanted::Withhold(reason)
-        | Wanted::ReplaceError(reason) => decided("block", reason),
-        Wanted::Rewrite { .. } | Wanted::Replace(_) => decided("block", "refused by policy"),
+        | Wanted::ReplaceError(reason) => decided("block", reason).and_exit_2(reason),
+        Wanted::Rewrite { .. } | Wanted::Replace(_) => {
+            decided("block", REFUSED).and_exit_2(REFUSED)
+        }
     }
 }
 

@@ -44,7 +44,10 @@ static FACTS: Facts = Facts {
         EventFacts::ignored("PostModelRequest", "there is no command hook for it"),
     ],
     ask: Ability::No("the approval is Tollgate's own, or the call is refused"),
-    skip_prompt: Ability::Partly("at PermissionRequest, from the decision at PreToolUse"),
+    skip_prompt: Ability::Partly(
+        "at PermissionRequest, from the decision at PreToolUse; a rewrite, which has to say allow, skips nothing: \
+         the prompt comes, with the rewritten command",
+    ),
     rewrite: Ability::Yes,
     redact: Ability::Partly(
         "the result becomes an error text; the session files keep the original",
@@ -66,8 +69,11 @@ static FACTS: Facts = Facts {
     ],
 };
 
-static TOOLS: Tools =
-    &[("Bash", Reading::Shell("command", &[])), ("apply_patch", Reading::Patch("command"))];
+static TOOLS: Tools = &[
+    ("Bash", Reading::Shell("command", &[])),
+    ("apply_patch", Reading::Patch("command")),
+    ("spawn_agent", Reading::Task(&["agent_type"])),
+];
 
 fn reading(call: &ToolCall) -> Option<Json> {
     call::read(TOOLS, call)

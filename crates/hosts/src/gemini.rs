@@ -49,6 +49,7 @@ static FACTS: Facts = Facts {
     timeout_ms: 60_000,
     timeout_unit: TimeUnit::Milliseconds,
     not_shown: &[
+        "which of its agents acts: calls of a sub-agent come as the session's own",
         "the model's answers as a whole (they come by chunks)",
         "everything, in a folder that it does not trust, for hooks of the project",
     ],
@@ -68,6 +69,7 @@ static TOOLS: Tools = &[
     ("search_file_content", Reading::Search(FOLDERS, &["include"])),
     ("read_many_files", Reading::Search(&[], &["include"])),
     ("google_web_search", Reading::Web("query")),
+    ("invoke_agent", Reading::Task(&["agent_name"])),
 ];
 
 /// The page that `web_fetch` gets stands in its prompt; more than one is not told by one address.
@@ -195,6 +197,9 @@ impl Host for Gemini {
     }
 }
 
+/// Where a decision has no words of its own.
+const REFUSED: &str = "refused by policy";
+
 fn before_tool(wanted: &Wanted) -> Answer {
     match wanted {
         Wanted::Nothing | Wanted::Allow => Answer::silence(),
@@ -206,7 +211,7 @@ fn before_tool(wanted: &Wanted) -> Answer {
         | Wanted::Withhold(reason)
         | Wanted::Append(reason)
         | Wanted::ReplaceError(reason) => decided("deny", reason).and_exit_2(reason),
-        Wanted::Replace(_) => decided("deny", "refused by policy").and_exit_2("refused by policy"),
+        Wanted::Replace(_) => decided("deny", REFUSED).and_exit_2(REFUSED),
     }
 }
 
@@ -229,8 +234,8 @@ fn at_prompt(event: &str, wanted: &Wanted) -> Answer {
         Wanted::Refuse(reason)
         | Wanted::Ask(reason)
         | Wanted::Withhold(reason)
-        | Wanted::ReplaceError(reason) => decided("deny", reason),
-        Wanted::Rewrite { .. } | Wanted::Replace(_) => decided("deny", "refused by policy"),
+        | Wanted::ReplaceError(reason) => decided("deny", reason).and_exit_2(reason),
+        Wanted::Rewrite { .. } | Wanted::Replace(_) => decided("deny", REFUSED).and_exit_2(REFUSED),
     }
 }
 
@@ -241,7 +246,7 @@ fn before_model(wanted: &Wanted) -> Answer {
         | Wanted::Ask(reason)
         | Wanted::Withhold(reason)
         | Wanted::Append(reason)
-        | Wanted::ReplaceError(reason) => decided("deny", reason),
-        Wanted::Rewrite { .. } | Wanted::Replace(_) => decided("deny", "refused by policy"),
+        | Wanted::ReplaceError(reason) => decided("deny", reason).and_exit_2(reason),
+        Wanted::Rewrite { .. } | Wanted::Replace(_) => decided("deny", REFUSED).and_exit_2(REFUSED),
     }
 }

@@ -1,8 +1,9 @@
 //! What the doctor finds, each with a remedy: of the policy and the ledger, and of each host.
 
+use super::codex_trust::{CONFIG, Said};
 use super::doctor::{Case, program_of};
 use super::self_test::{OWN_SESSIONS, Proof};
-use super::{Known, home};
+use super::{Known, home, settings_file};
 use crate::commands::audit::own_keys;
 use crate::commands::status::state_errors;
 use crate::desk::Desk;
@@ -21,7 +22,7 @@ use tollgate::policy::{LayerState, Loaded};
 use tollgate::store::kept::look;
 use tollgate::store::verify::{Trust, verify};
 use tollgate::{PlacesLoadError, Switches};
-use tollgate_hosts::settings::{Hook, Standing};
+use tollgate_hosts::settings::{Hook, Scope, Standing};
 
 /// Most files of a host that are looked at for whether it was used.
 const TRACES_MAX: usize = 5_000;
@@ -247,7 +248,10 @@ pub(super) fn of_host(desk: &Desk, case: &Case) -> Vec<Finding> {
         found.push(Finding::wrong(Some(case.known.facts.name), "self-test-failed", what, remedy));
     }
     if case.is_installed() {
-        found.extend(of_calls(desk, case));
+        found.extend(of_trust(desk, case));
+        if found.iter().all(|finding| finding.code != UNTRUSTED) {
+            found.extend(of_calls(desk, case));
+        }
         found.extend(of_version(case.known));
     }
     found
@@ -450,10 +454,64 @@ fn loose(path: &Path) -> Vec<String> {
     [Some(path.to_owned()), folder].into_iter().flatten().filter_map(of).collect()
 }
 
+/// The code of hooks that nobody has trusted.
+const UNTRUSTED: &str = "untrusted";
+
+/// Hooks that the host skips because nobody has trusted them, or has switched them off.
+fn of_trust(desk: &Desk, case: &Case) -> Vec<Finding> {
+    let (facts, mut found) = (case.known.facts, Vec::new());
+    if facts.name != "codex" {
+        return found;
+    }
+    let own = settings_file(desk, case.known.form, Scope::User);
+    let config = own.ok().and_then(|file| fs::read_to_string(file.with_file_name(CONFIG)).ok());
+    let said = Said::read(&config.unwrap_or_default());
+    if said.all_off {
+        let what = format!("`hooks = false` in its {CONFIG} turns all hooks off");
+        found.push(Finding::wrong(Some(facts.name), "hooks-off", what, "take the switch out"));
+    }
+    let (mut untrusted, mut off, mut trusted) = (Vec::new(), Vec::new(), 0);
+    for (settings, standing) in case.standings().filter(|(at, _)| at.scope != Scope::Managed) {
+        for event in standing.ours.iter().map(|hook| hook.event.as_str()) {
+            if said.is_off(&settings.path, event) {
+                off.push(event);
+            }
+            match said.is_trusted(&settings.path, event) {
+                true => trusted += 1,
+                false => untrusted.push(event),
+            }
+        }
+    }
+    if !off.is_empty() {
+        let what = format!("switched off in `/hooks`: {}", off.join(", "));
+        found.push(Finding::wrong(
+            Some(facts.name),
+            "hooks-off",
+            what,
+            "switch them on in `/hooks`",
+        ));
+    }
+    // Where it calls all the same, somebody has told it to ask for no trust.
+    let is_bypassed = trusted == 0 && has_called(desk, facts.name, since(case));
+    if !untrusted.is_empty() && !is_bypassed {
+        let what = format!(
+            "{} skips hooks that nobody has trusted, without a word: {}",
+            facts.title,
+            untrusted.join(", ")
+        );
+        found.push(Finding::wrong(Some(facts.name), UNTRUSTED, what, case.known.form.then));
+    }
+    found
+}
+
+/// The moment of the last install.
+fn since(case: &Case) -> Option<Timestamp> {
+    case.installs.iter().filter_map(tollgate::installs::Install::moment).max()
+}
+
 /// Whether the host has called since the install.
 fn of_calls(desk: &Desk, case: &Case) -> Option<Finding> {
-    let facts = case.known.facts;
-    let since = case.installs.iter().filter_map(tollgate::installs::Install::moment).max();
+    let (facts, since) = (case.known.facts, since(case));
     if has_called(desk, facts.name, since) {
         return None;
     }

@@ -3,6 +3,7 @@
 //! What stands in which settings is `tollgate_hosts::settings`; here are the files: found, read with
 //! care, and written whole or not at all.
 
+mod codex_trust;
 mod command;
 mod diff;
 pub(crate) mod doctor;

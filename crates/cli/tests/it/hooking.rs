@@ -115,6 +115,64 @@ fn what_no_hook_minds_is_answered_by_silence() {
     }
 }
 
+/// With Gemini CLI a replaced result is an error, so an unchanged one that is sent back would be a failed call.
+#[test]
+fn a_result_that_no_hook_changed_is_left_alone_also_where_calls_have_no_ids() {
+    let rig = rig();
+    let cwd = rig.path("project");
+    let claude = |event: &str| {
+        let mut message = before(&rig, "claude-code", "ls");
+        message["hook_event_name"] = event.into();
+        message["tool_response"] = json!({"stdout": "a.txt", "stderr": ""});
+        message["error"] = "Exit code 1\na.txt".into();
+        message
+    };
+    let gemini = |response: Value| {
+        let mut message = before(&rig, "gemini", "ls");
+        message["hook_event_name"] = "AfterTool".into();
+        message["tool_response"] = response;
+        message
+    };
+    let tool = json!({"session_id": "s", "sessionId": "s", "conversation_id": "s", "cwd": cwd,
+        "toolName": "bash", "toolArgs": {"command": "ls"}, "tool_name": "Shell",
+        "tool_input": {"command": "ls"}});
+    let with = |members: Value| {
+        let mut message = tool.clone();
+        let members = members.as_object().unwrap().clone();
+        message.as_object_mut().unwrap().extend(members);
+        message
+    };
+    let results = [
+        ("claude-code", "", claude("PostToolUse")),
+        ("claude-code", "", claude("PostToolUseFailure")),
+        ("codex", "", claude("PostToolUse")),
+        ("gemini", "", gemini(json!({"llmContent": "Output: a.txt", "returnDisplay": "a.txt"}))),
+        ("gemini", "", gemini(json!({"llmContent": "", "error": {"message": "no such file"}}))),
+        (
+            "copilot",
+            "postToolUse",
+            with(json!({"toolResult": {"resultType": "success",
+            "textResultForLlm": "a.txt"}})),
+        ),
+        ("copilot", "postToolUseFailure", with(json!({"error": "no such file"}))),
+        (
+            "cursor",
+            "",
+            with(json!({"hook_event_name": "postToolUse",
+            "tool_output": "{\"output\":\"a.txt\",\"exitCode\":0}"})),
+        ),
+    ];
+    for (host, event, message) in results {
+        let mut words = vec!["hook", host];
+        words.extend(["--event", event].into_iter().filter(|_| !event.is_empty()));
+        let ran = rig.run_in("project", &words, &message.to_string(), &[]);
+        let said = (ran.code, ran.out.as_str(), ran.err.as_str());
+        // Cursor takes no answer at all for a failure.
+        let nothing = if host == "cursor" { "{}\n" } else { "" };
+        assert_eq!(said, (0, nothing, ""), "{host}: {message}");
+    }
+}
+
 #[test]
 fn a_rewrite_carries_every_argument_and_is_judged_as_it_will_run() {
     let rig = rig();

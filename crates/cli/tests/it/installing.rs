@@ -304,6 +304,9 @@ fn the_doctor_proves_that_a_call_that_must_be_refused_is() {
     for (host, ..) in HOSTS {
         let home = Home::new();
         home.run(&["install", host]).expect(0);
+        if host == "codex" {
+            trust_in_codex(&home, &[]);
+        }
         let told = home.run(&["doctor", host, "--format", "json"]).expect(0).json();
         assert_eq!(told["hosts"][0]["self_tests"][0]["refused"], true, "{told:#}");
         let codes: Vec<_> =
@@ -327,6 +330,105 @@ fn the_doctor_proves_that_a_call_that_must_be_refused_is() {
             told["findings"].as_array().unwrap().iter().map(|f| &f["code"]).collect();
         assert!(!codes.contains(&&"not-called-yet".into()), "{told:#}");
     }
+}
+
+/// What `/hooks` of Codex writes when a person trusts its hooks, but for those at these events.
+fn trust_in_codex(home: &Home, but: &[&str]) {
+    let hooks: serde_json::Value =
+        serde_json::from_str(&home.read("home/.codex/hooks.json")).unwrap();
+    let file = home.0.path("home/.codex/hooks.json").display().to_string();
+    let mut config = String::from("model = \"m\"\n");
+    for event in hooks["hooks"].as_object().unwrap().keys() {
+        let mut snake = String::new();
+        for letter in event.chars() {
+            if letter.is_uppercase() && !snake.is_empty() {
+                snake.push('_');
+            }
+            snake.extend(letter.to_lowercase());
+        }
+        if !but.contains(&event.as_str()) {
+            let said = "enabled = true\ntrusted_hash = \"sha256:00\"";
+            config.push_str(&format!("\n[hooks.state.\"{file}:{snake}:0:0\"]\n{said}\n"));
+        }
+    }
+    home.0.write("home/.codex/config.toml", &config);
+}
+
+#[test]
+fn the_doctor_finds_hooks_that_codex_skips_because_nobody_trusts_them() {
+    let home = Home::new();
+    home.run(&["install", "codex"]).expect(0);
+    let out = home.run(&["doctor", "codex"]).expect(1).out;
+    assert!(
+        out.contains("[untrusted]") && out.contains("PreToolUse") && out.contains("/hooks"),
+        "{out}"
+    );
+    trust_in_codex(&home, &["PostToolUse"]);
+    let out = home.run(&["doctor", "codex"]).expect(1).out;
+    assert!(out.contains("without a word: PostToolUse ["), "{out}");
+    trust_in_codex(&home, &[]);
+    home.run(&["doctor", "codex"]).expect(0);
+    let config = home.read("home/.codex/config.toml");
+    home.0.write("home/.codex/config.toml", &config.replace("enabled = true", "enabled = false"));
+    assert!(home.run(&["doctor", "codex"]).expect(1).out.contains("[hooks-off]"));
+    home.0.write("home/.codex/config.toml", &format!("[features]\nhooks = false\n{config}"));
+    assert!(home.run(&["doctor", "codex"]).expect(1).out.contains("turns all hooks off"));
+}
+
+/// Each of the findings that no other test provokes.
+#[test]
+fn the_doctor_finds_what_is_wrong_beside_the_hooks() {
+    let home = Home::new();
+    let codes = || -> String {
+        let told = home.run(&["doctor", "claude-code", "--format", "json"]).json();
+        let codes = told["findings"].as_array().unwrap().iter();
+        codes.map(|finding| format!("{} ", finding["code"].as_str().unwrap())).collect()
+    };
+    let with = |policy: &str| {
+        home.0.write("user.yaml", &format!("version: 1\n{policy}\n"));
+        codes()
+    };
+    home.run(&["install", "claude-code"]).expect(0);
+    let hook = "hooks: [{ name: a, on: pre_tool, match: { tool: x }, deny: no, dry_run: true }]";
+    assert!(with("mode: off\nhooks: []").contains("mode-off"));
+    assert!(with("mode: dry_run\nhooks: []").contains("mode-dry-run"));
+    assert!(with(hook).contains("only-watches"));
+    home.0.write("user.yaml", crate::rig::USER);
+    home.0.write("state/switches.json", "{");
+    fs::set_permissions(home.0.path("state/switches.json"), Permissions::from_mode(0o600)).unwrap();
+    assert!(codes().contains("switches-unreadable"), "{}", codes());
+    fs::remove_file(home.0.path("state/switches.json")).unwrap();
+
+    let file = "home/.claude/settings.json";
+    let good = home.read(file);
+    let beep =
+        "\"PreToolUse\": [ { \"hooks\": [{ \"type\": \"command\", \"command\": \"beep\" }] },";
+    let other = good.replacen("\"PreToolUse\": [", beep, 1);
+    home.0.write(file, &other);
+    assert!(codes().contains("other-hook"), "{}", codes());
+    let program = home.0.path("copy/tollgate");
+    home.0.write("copy/tollgate", "#!/bin/sh\n");
+    home.0.write(file, &good.replace(BINARY, &program.display().to_string()));
+    assert!(codes().contains("binary-unusable"), "{}", codes());
+    fs::set_permissions(&program, Permissions::from_mode(0o777)).unwrap();
+    assert!(codes().contains("binary-writable"), "{}", codes());
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let found = codes();
+    assert!(found.contains("binary-other") && found.contains("self-test-failed"), "{found}");
+    home.0.write(file, &good);
+
+    home.0.write("state/installs.json", "{");
+    fs::set_permissions(home.0.path("state/installs.json"), Permissions::from_mode(0o600)).unwrap();
+    assert!(codes().contains("installs-unreadable"), "{}", codes());
+    fs::remove_file(home.0.path("state/installs.json")).unwrap();
+    let ledger = fs::read_dir(home.0.path("state/ledger")).unwrap();
+    let book = ledger
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    let book = book.unwrap();
+    let text = fs::read_to_string(&book).unwrap();
+    fs::write(&book, text.replace("\"verdict\":\"deny\"", "\"verdict\":\"allow\"")).unwrap();
+    assert!(codes().contains("ledger-broken"), "{}", codes());
 }
 
 /// What a hook of this host, put in by an install with these flags, says to an event.
@@ -398,6 +500,7 @@ fn rewriting_commands_is_put_in_and_taken_out_by_an_install_and_the_doctor_says_
     assert!(home.run(&["install", "claude-code", "--wrap"]).expect(2).err.contains("--wrap"));
     home.run(&["install", "codex", "--wrap"]).expect(0);
     assert!(home.read("home/.codex/hooks.json").contains("--wrap"));
+    trust_in_codex(&home, &[]);
     assert!(home.run(&["doctor", "codex"]).expect(0).out.contains("[rules-blind]"));
     home.run(&["install", "codex"]).expect(0);
     assert!(home.run(&["doctor", "codex"]).expect(0).out.contains("[output-unmasked]"));

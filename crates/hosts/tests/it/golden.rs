@@ -199,6 +199,34 @@ fn codex_is_never_told_what_it_takes_for_a_mistake() {
     }
 }
 
+/// Seen with the real programs: each of these words beside a denial, or in its place, lets the call run.
+#[test]
+fn no_answer_to_a_call_holds_words_that_let_it_run() {
+    const TRAPS: [&str; 7] = [
+        "\"continue\"",
+        "\"stopReason\"",
+        "\"suppressOutput\"",
+        "\"approve\"",
+        "\"permissionDecision\":\"block\"",
+        "\"defer\"",
+        "\u{feff}",
+    ];
+    for host in HOSTS {
+        for (path, event, message) in messages(host.facts().name) {
+            let heard = host.read(message, event.as_deref()).unwrap();
+            if !heard.payload.as_ref().is_some_and(|payload| payload.tool_call().is_some()) {
+                continue;
+            }
+            for (name, wanted) in all_wanted(&heard) {
+                let answer = host.answer(&heard, &wanted);
+                for trap in TRAPS {
+                    assert!(!answer.stdout.contains(trap), "{path:?} {name}: {}", answer.stdout);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn who_really_speaks_is_answered_in_their_own_words() {
     let claude = host("claude-code").unwrap();
