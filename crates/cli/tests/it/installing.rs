@@ -421,13 +421,11 @@ fn the_doctor_finds_what_is_wrong_beside_the_hooks() {
     fs::set_permissions(home.0.path("state/installs.json"), Permissions::from_mode(0o600)).unwrap();
     assert!(codes().contains("installs-unreadable"), "{}", codes());
     fs::remove_file(home.0.path("state/installs.json")).unwrap();
-    let ledger = fs::read_dir(home.0.path("state/ledger")).unwrap();
-    let book = ledger
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|e| e == "jsonl"));
-    let book = book.unwrap();
+    let book = home.0.path("state/ledger/00000000000000000001.jsonl");
     let text = fs::read_to_string(&book).unwrap();
-    fs::write(&book, text.replace("\"verdict\":\"deny\"", "\"verdict\":\"allow\"")).unwrap();
+    let changed = text.replacen("\"kind\":\"decision\"", "\"kind\":\"outcome\"", 1);
+    assert_ne!(changed, text);
+    fs::write(&book, changed).unwrap();
     assert!(codes().contains("ledger-broken"), "{}", codes());
 }
 
