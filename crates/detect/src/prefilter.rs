@@ -13,7 +13,8 @@ use crate::ascii::{at, cut};
 
 const GRAM_BYTES: usize = 4;
 const TABLE_WORDS: usize = 1024;
-const SLOTS: usize = 8192;
+/// Fewest slots; there are at least twice as many as grams, so that each finds a place near its own.
+const SLOTS_MIN: usize = 8192;
 const FOLD: u32 = 0x2020_2020;
 const HASH: u32 = 0x9E37_79B1;
 
@@ -24,18 +25,35 @@ pub(crate) struct Keyword {
     pub(crate) exact: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    keyword: u16,
-    offset: u16,
+/// Four bytes and a keyword that is found by them, packed so that the order of the numbers is that of the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u64);
+
+impl Entry {
+    fn new(gram: u32, keyword: u16, offset: u16) -> Self {
+        Self(u64::from(gram) << 32 | u64::from(keyword) << 16 | u64::from(offset))
+    }
+
+    fn gram(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn keyword(self) -> usize {
+        usize::from((self.0 >> 16) as u16)
+    }
+
+    fn offset(self) -> usize {
+        usize::from(self.0 as u16)
+    }
 }
 
 /// The table over all keywords of a detector.
 #[derive(Debug)]
 pub(crate) struct Prefilter {
     bits: Box<[u64; TABLE_WORDS]>,
-    /// Open-addressed: gram and the range of its entries.
-    slots: Vec<Option<(u32, u32, u32)>>,
+    /// Open-addressed: the place of a gram's first entry, counted from one; zero where there is none.
+    slots: Vec<u32>,
+    /// In order, so that those of one gram stand together.
     entries: Vec<Entry>,
     keywords: Vec<Keyword>,
 }
@@ -54,7 +72,7 @@ fn gram_at(bytes: &[u8], from: usize) -> u32 {
 }
 
 /// How common a byte is in the texts that agents see; only the order matters.
-fn commonness(byte: u8) -> u32 {
+const fn commonness(byte: u8) -> u8 {
     match byte | 0x20 {
         b' ' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 8,
         b'h' | b'l' | b'd' | b'c' | b'u' | b'm' | b'p' | b'f' => 6,
@@ -64,18 +82,36 @@ fn commonness(byte: u8) -> u32 {
     }
 }
 
+/// The same of every byte.
+const COMMONNESS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    #[expect(clippy::indexing_slicing, reason = "counted, and checked when this is compiled")]
+    while byte < table.len() {
+        table[byte] = commonness(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
+/// Where a keyword's rarest four bytes begin.
+fn rarest(bytes: &[u8]) -> Option<usize> {
+    let common = |byte: &u8| u32::from(COMMONNESS.get(usize::from(*byte)).copied().unwrap_or(0));
+    let weights = bytes.windows(GRAM_BYTES).map(|gram| gram.iter().map(common).sum::<u32>());
+    weights.enumerate().min_by_key(|(_, weight)| *weight).map(|(offset, _)| offset)
+}
+
 impl Prefilter {
     /// Builds the table. A keyword shorter than three bytes or longer than the offsets can say is the
     /// caller's mistake and is never found; rule tests hold the tables to that.
     pub(crate) fn new(keywords: Vec<Keyword>) -> Self {
-        let mut grams: Vec<(u32, Entry)> = Vec::with_capacity(4096);
+        let mut grams: Vec<Entry> = Vec::with_capacity(2048);
         for (index, keyword) in keywords.iter().enumerate() {
             let Ok(index) = u16::try_from(index) else { break };
             let bytes = &keyword.bytes;
             if let [a, b, c] = **bytes {
                 // The fourth byte: what a token goes on with, or what may follow a word that stands for
                 // itself. (`|` with 0x20 makes `_` 0x7F.)
-                let entry = Entry { keyword: index, offset: 0 };
                 let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | 0x7F);
                 // A word that ends with a sign is followed by anything.
                 let (exact, signed) = (keyword.exact, !c.is_ascii_alphanumeric());
@@ -83,41 +119,38 @@ impl Prefilter {
                     true => token(byte),
                     false => signed || !byte.is_ascii_alphabetic(),
                 });
-                grams.extend(fourths.map(|d| (u32::from_le_bytes([a, b, c, d]) | FOLD, entry)));
+                let entry = |d| Entry::new(u32::from_le_bytes([a, b, c, d]) | FOLD, index, 0);
+                grams.extend(fourths.map(entry));
                 continue;
             }
-            let offsets = 0..(bytes.len() + 1).saturating_sub(GRAM_BYTES);
-            let weight = |offset: &usize| -> u32 {
-                cut(bytes, *offset, offset + GRAM_BYTES).iter().map(|b| commonness(*b)).sum()
-            };
-            let Some(offset) = offsets.min_by_key(weight) else { continue };
-            let entry = Entry { keyword: index, offset: offset as u16 };
-            grams.push((gram_at(bytes, offset), entry));
+            let Some(offset) = rarest(bytes) else { continue };
+            grams.push(Entry::new(gram_at(bytes, offset), index, offset as u16));
         }
-        grams.sort_unstable_by_key(|(gram, entry)| (*gram, entry.keyword));
-        Self::lay_out(&grams, keywords)
+        grams.sort_unstable();
+        Self::lay_out(grams, keywords)
     }
 
-    fn lay_out(grams: &[(u32, Entry)], keywords: Vec<Keyword>) -> Self {
+    fn lay_out(entries: Vec<Entry>, keywords: Vec<Keyword>) -> Self {
         let mut bits = Box::new([0u64; TABLE_WORDS]);
-        let mut slots = vec![None; SLOTS];
-        for group in grams.chunk_by(|(a, _), (b, _)| a == b) {
-            let Some((gram, _)) = group.first().copied() else { continue };
-            let hashed = hash(gram);
+        let grams = entries.chunk_by(|one, other| one.gram() == other.gram()).count();
+        let count = (2 * grams).next_power_of_two().max(SLOTS_MIN);
+        let mut slots = vec![0u32; count];
+        let mut first = 0;
+        for group in entries.chunk_by(|one, other| one.gram() == other.gram()) {
+            let Some(entry) = group.first() else { continue };
+            let hashed = hash(entry.gram());
             if let Some(word) = bits.get_mut(hashed >> 6) {
                 *word |= 1 << (hashed & 63);
             }
-            let first = grams.partition_point(|(other, _)| *other < gram);
-            let range = (gram, first as u32, (first + group.len()) as u32);
-            let free = (0..SLOTS).map(|step| (hashed + step) % SLOTS);
+            let free = (0..count).map(|step| (hashed + step) % count);
             for slot in free {
-                if let Some(place @ None) = slots.get_mut(slot) {
-                    *place = Some(range);
+                if let Some(place @ 0) = slots.get_mut(slot) {
+                    *place = first as u32 + 1;
                     break;
                 }
             }
+            first += group.len();
         }
-        let entries = grams.iter().map(|(_, entry)| *entry).collect();
         Self { bits, slots, entries, keywords }
     }
 
@@ -145,15 +178,16 @@ impl Prefilter {
         hashed: usize,
         found: &mut impl FnMut(usize, usize),
     ) {
-        let mut slot = hashed % SLOTS;
-        while let Some(Some((key, first, last))) = self.slots.get(slot) {
-            if *key != gram {
-                slot = (slot + 1) % SLOTS;
+        let mut slot = hashed % self.slots.len();
+        while let Some(first) = self.slots.get(slot).and_then(|first| first.checked_sub(1)) {
+            let group = self.entries.get(first as usize..).unwrap_or(&[]);
+            if group.first().is_none_or(|entry| entry.gram() != gram) {
+                slot = (slot + 1) % self.slots.len();
                 continue;
             }
-            for entry in self.entries.get(*first as usize..*last as usize).unwrap_or(&[]) {
-                let index = usize::from(entry.keyword);
-                let Some(start) = position.checked_sub(usize::from(entry.offset)) else { continue };
+            for entry in group.iter().take_while(|entry| entry.gram() == gram) {
+                let index = entry.keyword();
+                let Some(start) = position.checked_sub(entry.offset()) else { continue };
                 let Some(keyword) = self.keywords.get(index) else { continue };
                 let here = cut(bytes, start, start + keyword.bytes.len());
                 let same = if keyword.exact {
@@ -172,7 +206,7 @@ impl Prefilter {
 
 #[cfg(test)]
 mod tests {
-    use super::{Keyword, Prefilter};
+    use super::{Keyword, Prefilter, SLOTS_MIN};
     use std::borrow::Cow;
 
     #[test]
@@ -197,6 +231,24 @@ mod tests {
         let mut hits = Vec::new();
         filter.scan(b"PassWord GHP_x", |at, keyword| hits.push((at, keyword)));
         assert_eq!(hits, vec![(0, 2)]);
+    }
+
+    #[test]
+    fn words_that_share_their_rarest_bytes_are_all_found_however_many_there_are() {
+        // Each short word stands for many grams: more than the fewest slots.
+        let letters = || (b'a'..=b'z').map(char::from);
+        let words = letters().flat_map(|a| letters().flat_map(move |b| [[a, b, '-'], [a, b, '=']]));
+        let mut words: Vec<String> = words.map(String::from_iter).collect();
+        words.extend((0..400).map(|n| format!("zqxj{n:03}")));
+        let keyword =
+            |word: &String| Keyword { bytes: Cow::Owned(word.clone().into()), exact: true };
+        let filter = Prefilter::new(words.iter().map(keyword).collect());
+        assert!(filter.slots.len() > SLOTS_MIN);
+        for (index, word) in words.iter().enumerate() {
+            let mut hits = Vec::new();
+            filter.scan(format!("{word}0").as_bytes(), |at, keyword| hits.push((at, keyword)));
+            assert!(hits.contains(&(0, index)), "{word}");
+        }
     }
 
     #[test]

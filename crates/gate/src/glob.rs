@@ -97,6 +97,14 @@ impl Glob {
             let alternatives = vec![Shape::Exact(pattern.into())];
             return Ok(Glob { pattern: pattern.into(), alternatives });
         }
+        // And many are one and all below it: a hook process has a hundred of these to make.
+        let head = pattern.strip_suffix(if is_path { "**" } else { "*" });
+        if let Some(head) = head.filter(|head| !head.is_empty())
+            && !head.contains(['*', '?', '[', '{', '\\'])
+        {
+            let alternatives = vec![Shape::Prefix(head.into())];
+            return Ok(Glob { pattern: pattern.into(), alternatives });
+        }
         let mut alternatives = Vec::new();
         for expanded in expand_braces(pattern)? {
             alternatives.push(shape(tokens(pattern, &expanded, is_path)?));
@@ -379,7 +387,7 @@ fn step(tokens: &[Token], next: &mut States, state: usize, c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Glob, GlobError};
+    use super::{Glob, GlobError, expand_braces, shape, tokens};
 
     #[track_caller]
     fn check_text(pattern: &str, yes: &[&str], no: &[&str]) {
@@ -398,6 +406,20 @@ mod tests {
         }
         for text in no {
             assert!(!glob.matches(text), "{glob:?} must not match {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_needs_no_reading_of_signs_comes_to_the_same_shape() {
+        for pattern in
+            ["a", "/srv/x/**", "a**", "a*", "a/*", "**", "*", "**a", "a]**", "!a**", "é/**"]
+        {
+            for is_path in [false, true] {
+                let made = Glob::compile(pattern, is_path).unwrap();
+                let read = expand_braces(pattern).unwrap().into_iter();
+                let read = read.map(|each| shape(tokens(pattern, &each, is_path).unwrap()));
+                assert_eq!(made.alternatives, read.collect::<Vec<_>>(), "{pattern} {is_path}");
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! Refused: guessing that an option takes a value. One that the table does not know takes none, so
 //! that what follows it is still seen as an argument.
 
-use crate::program::table::{Act, Choice, Program, Record, Role, Spec};
+use crate::program::table::{Act, Choice, Program, Record, Role, Spec, Sub};
 
 #[derive(Debug, Default)]
 pub(crate) struct Arguments<'p> {
@@ -49,8 +49,8 @@ struct Reader<'p, 'a> {
     argv: &'a [String],
     at: usize,
     done: Arguments<'p>,
-    /// Sub-command records that still fit once a word has been taken, and how many have been.
-    fitting: Vec<&'p Record>,
+    /// Sub-commands that still fit once a word has been taken.
+    fitting: Vec<&'p Sub>,
     /// How many words that are no options there were.
     words: usize,
     depth: usize,
@@ -116,9 +116,9 @@ fn fits(pattern: &str, word: &str) -> bool {
     })
 }
 
-/// Whether the word of a record at a depth is this one.
-fn is_at(record: &Record, depth: usize, word: &str) -> bool {
-    record.sub.get(depth).is_some_and(|pattern| match record.patterned {
+/// Whether the word of a sub-command at a depth is this one.
+fn is_at(sub: &Sub, depth: usize, word: &str) -> bool {
+    sub.words.get(depth).is_some_and(|pattern| match sub.patterned {
         true => fits(pattern, word),
         false => **pattern == *word,
     })
@@ -274,16 +274,16 @@ impl<'p> Reader<'p, '_> {
         if self.words > DEEP_WORDS_MAX || literal(self.record()) {
             return;
         }
-        for record in self.program.anywhere.iter().filter(|record| is_at(record, 1, word)) {
-            self.done.acts.extend(&record.acts);
+        for sub in self.program.anywhere.iter().filter(|sub| is_at(sub, 1, word)) {
+            self.done.acts.extend(&sub.record().acts);
         }
     }
 
     fn descend(&mut self, word: &str) -> bool {
         let depth = self.depth;
-        let next: Vec<&'p Record> = match depth {
-            0 => self.program.subs.iter().filter(|record| is_at(record, 0, word)).collect(),
-            _ => self.fitting.iter().copied().filter(|r| is_at(r, depth, word)).collect(),
+        let next: Vec<&'p Sub> = match depth {
+            0 => self.program.subs.iter().filter(|sub| is_at(sub, 0, word)).collect(),
+            _ => self.fitting.iter().copied().filter(|sub| is_at(sub, depth, word)).collect(),
         };
         if next.is_empty() {
             if depth == 0 {
@@ -302,9 +302,9 @@ impl<'p> Reader<'p, '_> {
         }
         self.done.sub.push_str(word);
         // Of the records that end here the most literal one holds.
-        let stars = |r: &&&Record| r.sub.iter().filter(|w| w.contains('*')).count();
-        let exact = next.iter().filter(|r| r.sub.len() == depth + 1).min_by_key(stars);
-        if let Some(exact) = exact {
+        let stars = |sub: &&&Sub| sub.words.iter().filter(|word| word.contains('*')).count();
+        let exact = next.iter().filter(|sub| sub.words.len() == depth + 1).min_by_key(stars);
+        if let Some(exact) = exact.map(|sub| sub.record()) {
             // What a shorter record says (`compose`) no longer holds under a longer one.
             let old = self.record();
             if !old.sub.is_empty() {

@@ -331,8 +331,6 @@ pub(crate) struct Choice {
 pub(crate) struct Record {
     /// The sub-command words; empty for the program itself.
     pub(crate) sub: Vec<Box<str>>,
-    /// Whether they are patterns, with `*` or `|`.
-    pub(crate) patterned: bool,
     pub(crate) options: Vec<Choice>,
     pub(crate) front: Vec<Role>,
     pub(crate) repeated: Option<Role>,
@@ -355,12 +353,36 @@ pub(crate) struct Record {
     pub(crate) bare: bool,
 }
 
+/// A sub-command: its words, and what the table says of it, which is read when it is met. A program
+/// like git has a hundred of them, and a command one.
+#[derive(Debug, Clone)]
+pub(crate) struct Sub {
+    pub(crate) words: Vec<Box<str>>,
+    /// Whether they are patterns, with `*` or `|`.
+    pub(crate) patterned: bool,
+    line: Cow<'static, str>,
+    read: OnceLock<Record>,
+}
+
+impl Sub {
+    fn new(words: Vec<Box<str>>, line: Cow<'static, str>) -> Sub {
+        let patterned = words.iter().any(|word| word.contains(['*', '|']));
+        Sub { words, patterned, line, read: OnceLock::new() }
+    }
+
+    /// What the table says.
+    pub(crate) fn record(&self) -> &Record {
+        // Every line is one that was read before: the built-in ones by a test, added ones when they were added.
+        self.read.get_or_init(|| record(0, &self.line).unwrap_or_default())
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub(crate) root: Record,
-    pub(crate) subs: Vec<Record>,
+    pub(crate) subs: Vec<Sub>,
     /// Sub-commands of one word that count wherever it stands: `** WORD`.
-    pub(crate) anywhere: Vec<Record>,
+    pub(crate) anywhere: Vec<Sub>,
 }
 
 /// A name that a policy has added lines to, behind those of the built-in table.
@@ -441,11 +463,11 @@ impl Programs {
 
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
         if let Some(entry) = self.added.get(name) {
-            let lines = || program(entry.lines.iter().map(|line| &**line));
+            let lines = || program(entry.lines.iter().cloned());
             return Some(entry.parsed.get_or_init(lines));
         }
         let read = READ.get(first_of(name)?)?;
-        Some(read.get_or_init(|| program(built_in_lines(name))))
+        Some(read.get_or_init(|| program(built_in_lines(name).map(Cow::Borrowed))))
     }
 }
 
@@ -466,19 +488,26 @@ fn built_in_lines(name: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-fn program<'l>(lines: impl Iterator<Item = &'l str>) -> Box<Program> {
+fn program(lines: impl Iterator<Item = Cow<'static, str>>) -> Box<Program> {
     let mut program = Box::<Program>::default();
-    for record in lines.filter_map(|line| record(0, line).ok()) {
-        if record.sub.is_empty() {
-            program.root = record;
-        } else if record.sub.first().is_some_and(|word| **word == *ANYWHERE) {
-            program.anywhere.push(record);
+    for line in lines {
+        let words = sub_words(&line);
+        if words.is_empty() {
+            program.root = record(0, &line).unwrap_or_default();
+        } else if words.first().is_some_and(|word| **word == *ANYWHERE) {
+            program.anywhere.push(Sub::new(words, line));
         } else {
-            program.subs.retain(|old| old.sub != record.sub);
-            program.subs.push(record);
+            program.subs.retain(|old| old.words != words);
+            program.subs.push(Sub::new(words, line));
         }
     }
     program
+}
+
+/// The words of a line's sub-command; none for the program itself.
+fn sub_words(line: &str) -> Vec<Box<str>> {
+    let head = line.split_once(" =").map_or("", |(head, _)| head);
+    head.split_whitespace().skip(1).map(Into::into).collect()
 }
 
 /// Lines with their numbers, without comments and blanks. A long entry is one long line.
@@ -498,12 +527,10 @@ fn check(number: usize, line: &str) -> Result<(), TableError> {
 }
 
 fn record(number: usize, line: &str) -> Result<Record, TableError> {
-    let (head, body) = line
+    let (_, body) = line
         .split_once(" =")
         .ok_or_else(|| TableError::NoEquals { line: number, text: line.to_owned() })?;
-    let sub: Vec<Box<str>> = head.split_whitespace().skip(1).map(Into::into).collect();
-    let patterned = sub.iter().any(|word| word.contains(['*', '|']));
-    let mut record = Record { sub, patterned, ..Record::default() };
+    let mut record = Record { sub: sub_words(line), ..Record::default() };
     for token in body.split_whitespace() {
         accept(&mut record, token)
             .ok_or_else(|| TableError::Token { line: number, token: token.to_owned() })?;
