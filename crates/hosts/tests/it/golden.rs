@@ -214,7 +214,7 @@ fn no_answer_to_a_call_holds_words_that_let_it_run() {
     for host in HOSTS {
         for (path, event, message) in messages(host.facts().name) {
             let heard = host.read(message, event.as_deref()).unwrap();
-            if !heard.payload.as_ref().is_some_and(|payload| payload.tool_call().is_some()) {
+            if heard.payload.as_ref().is_none_or(|payload| payload.tool_call().is_none()) {
                 continue;
             }
             for (name, wanted) in all_wanted(&heard) {
