@@ -423,10 +423,15 @@ fn the_doctor_finds_what_is_wrong_beside_the_hooks() {
     fs::remove_file(home.0.path("state/installs.json")).unwrap();
     let book = home.0.path("state/ledger/00000000000000000001.jsonl");
     let text = fs::read_to_string(&book).unwrap();
-    let changed = text.replacen("\"kind\":\"decision\"", "\"kind\":\"outcome\"", 1);
-    assert_ne!(changed, text);
-    fs::write(&book, changed).unwrap();
+    let changed = |from: usize| {
+        let (before, after) = text.split_at(from);
+        format!("{before}{}", after.replacen("\"version\":1", "\"version\":2", 1))
+    };
+    fs::write(&book, changed(0)).unwrap();
     assert!(codes().contains("ledger-broken"), "{}", codes());
+    // The last record is one that the next writer looks at.
+    fs::write(&book, changed(text.rfind("\"version\":1").unwrap())).unwrap();
+    assert!(codes().contains("ledger-unusable"), "{}", codes());
 }
 
 /// What a hook of this host, put in by an install with these flags, says to an event.
@@ -516,7 +521,8 @@ fn the_doctor_says_where_the_errors_of_tools_show_data_of_the_vault() {
     {
         home.0.write("user.yaml", &policy(hook));
         home.run(&["install", host]).expect(0);
-        let told = home.run(&["doctor", host]).expect(0).out;
+        let told = home.run(&["doctor", host]).out;
+        assert!(told.contains("self-test: refused as it must be"), "{told}");
         assert_eq!(told.contains("[vault-errors]"), says, "{hook} {host}: {told}");
     }
 }
