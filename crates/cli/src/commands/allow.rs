@@ -392,7 +392,7 @@ fn projects(hook: &HookInfo) -> Failure {
             shown(&hook.name, LINE_CHARS_MAX),
             hook.at
         ),
-        "change the project's policy: --into its file, then `tollgate trust`",
+        "add to its `unless` there by hand, then `tollgate trust`",
     )
 }
 

@@ -3,6 +3,7 @@
 
 use super::trust::{as_trusted, pin};
 use crate::args::{Globals, InitArguments, Preset};
+use crate::commands::check::counted;
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell_people};
@@ -50,15 +51,25 @@ pub(crate) fn run(globals: &Globals, arguments: &InitArguments) -> Result<Exit, 
     let own = || loaded.hooks().filter(|hook| hook.layer == LayerKind::Project);
     let (hooks, dry) = (own().count(), own().filter(|hook| hook.dry_run).count());
     let mut out = format!("{}\n", found(&root));
-    let _ =
-        writeln!(out, "wrote {} and trusted it: {hooks} hooks, {dry} of them dry", file.display());
-    if hooks == dry {
+    let _ = match hooks {
+        0 => writeln!(out, "wrote {} and trusted it: {SAID_ALREADY}", file.display()),
+        _ => writeln!(
+            out,
+            "wrote {} and trusted it: {}, {dry} of them dry",
+            file.display(),
+            counted(hooks, "hook")
+        ),
+    };
+    if hooks == dry && hooks > 0 {
         out.push_str("a dry hook refuses nothing; the ledger says what it would have done\n");
     }
     out.push_str(NEXT);
     say(&out)?;
     Ok(Exit::Done)
 }
+
+/// No preset is without hooks: these are said once, under the earlier layer.
+const SAID_ALREADY: &str = "each of its hooks is in your policy already, and is said once";
 
 const NEXT: &str = "
 next:

@@ -229,9 +229,9 @@ struct Assembled<'u> {
 pub(crate) enum Standing {
     /// It is part of the policy, under its name.
     Named,
-    /// A hook of an earlier layer has its name. A project's file comes from elsewhere, and can only
-    /// tighten: that it says the same again, or something else under a name that a user happens to
-    /// have, must not close the gate for everything. So it holds beside the other.
+    /// A hook of an earlier layer has its name. Each layer is written by somebody else, often from the
+    /// same preset: that one says the same again, or something else under that name, must not close the
+    /// gate for everything. So it holds beside the other, and loosens nothing.
     Beside,
     /// It is only looked at for its mistakes.
     Refused,
@@ -260,7 +260,12 @@ fn each_once(made: Vec<Made>, report: &mut Report) -> Vec<Made> {
         let first = earlier.map(|earlier| where_is(report, earlier.place)).unwrap_or_default();
         let name = &hook.plan.name;
         let message = format!("the name `{written}` is taken by the hook at {first}; both hold");
-        let remedy = format!("choose another name; until then this hook goes by `{name}`");
+        let or_override = match hook.plan.layer {
+            LayerKind::Project => "",
+            LayerKind::Managed | LayerKind::User => ", or `override: true` to replace that one",
+        };
+        let remedy =
+            format!("choose another name{or_override}; until then this hook goes by `{name}`");
         let found = Diagnostic::warning("duplicate-name", hook.place, message);
         report.push(found.with_remedy(remedy));
         kept.push(hook);
@@ -331,12 +336,11 @@ impl Taken {
         units: &[Unit],
         locked: &settings::Locked,
     ) -> Taken {
-        let layer = |hook: &Assembled<'_>| units.get(hook.unit).map(|unit| (unit.layer, unit.kind));
+        let layer = |hook: &Assembled<'_>| units.get(hook.unit).map(|unit| unit.layer);
         let is_own_layer = layer(earlier) == layer(later);
-        let is_project = layer(later).is_some_and(|(_, kind)| kind == LayerKind::Project);
         if earlier.unit == later.unit {
             Taken::BySameFile
-        } else if later.raw.overrides.is_none() && is_project && !is_own_layer {
+        } else if later.raw.overrides.is_none() && !is_own_layer {
             Taken::HeldBeside
         } else if later.raw.overrides.is_none() {
             Taken::ByEarlierFile

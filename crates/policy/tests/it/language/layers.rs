@@ -204,11 +204,10 @@ fn a_later_file_wins_only_by_override_and_never_over_a_locked_hook() {
         let user = tree.write("user.yaml", &text);
         load_all(&[named(LayerKind::User, managed.clone()), named(LayerKind::User, user)])
     };
-    let report = problems(user("{ name: no-rm, on: pre_tool, match: { tool: rm }, allow: {} }"));
-    assert!(
-        report.contains("taken by a hook of an earlier file") && report.contains("override: true"),
-        "{report}"
-    );
+    let loaded = user("{ name: no-rm, on: pre_tool, match: { tool: rm }, allow: {} }").unwrap();
+    let report = loaded.report.text();
+    assert!(report.contains("both hold") && report.contains("override: true"), "{report}");
+    assert_eq!(Rig::of(loaded).verdict("rm", "{}"), "deny by no-rm");
     let loaded =
         user("{ name: no-rm, on: pre_tool, match: { tool: rm }, allow: {}, override: true }");
     assert_eq!(Rig::of(loaded.unwrap()).verdict("rm", "{}"), "allow by no-rm");
