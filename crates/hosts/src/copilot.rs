@@ -104,6 +104,12 @@ fn result(fields: &Fields<'_>) -> Json {
     text.cloned().unwrap_or(result)
 }
 
+/// The event's name: as the message says it, as the hook was told, or by what the message carries.
+fn event_name<'m>(fields: &Fields<'m>, told: Option<&'m str>) -> Option<&'m str> {
+    let said = fields.text("hook_event_name").or_else(|| fields.text("hookEventName"));
+    said.or(told).or_else(|| told_by_fields(fields))
+}
+
 /// The event that a message without a name is about, by what it carries.
 fn told_by_fields(fields: &Fields<'_>) -> Option<&'static str> {
     let has = |camel, snake| either(fields, camel, snake).is_some();
@@ -167,9 +173,7 @@ impl Host for Copilot {
     fn read(&self, message: Json, event: Option<&str>) -> Result<Heard, Unreadable> {
         let Json::Object(message) = message else { return Err(Unreadable::NoObject) };
         let fields = Fields(&message);
-        let name = fields.text("hook_event_name").or_else(|| fields.text("hookEventName"));
-        let name = name.or(event).or_else(|| told_by_fields(&fields));
-        let name = name.ok_or(Unreadable::NoEvent)?;
+        let name = event_name(&fields, event).ok_or(Unreadable::NoEvent)?;
         let event = event_of(name).ok_or_else(|| Unreadable::UnknownEvent(name.to_owned()))?;
         let session = either(&fields, "sessionId", "session_id").and_then(Json::as_str);
         let session = session.ok_or(Unreadable::Field { field: "sessionId", expected: "text" })?;
@@ -183,6 +187,10 @@ impl Host for Copilot {
         let (payload, bounds) = payload(event.name, &fields)?;
         let can_ask = event.name == "preToolUse";
         Ok(Heard { event, who, payload, bounds, can_ask, notice: None, message })
+    }
+
+    fn event_of(&self, message: &Object, told: Option<&str>) -> Option<&'static EventFacts> {
+        event_of(event_name(&Fields(message), told)?)
     }
 
     fn reading_of(&self, call: &ToolCall) -> Option<Json> {

@@ -217,7 +217,8 @@ fn before_tool(wanted: &Wanted) -> Answer {
 
 fn after_tool(heard: &Heard, wanted: &Wanted) -> Answer {
     let call = heard.payload.as_ref().and_then(Payload::tool_call);
-    if call.is_none_or(|call| call.server.is_none()) {
+    // Of a result that could not be read nobody knows whose it is; replacing costs nothing then.
+    if call.is_some_and(|call| call.server.is_none()) {
         return nothing();
     }
     let replaced = |text: &str| Answer::json(&of([("updated_mcp_tool_output", text.into())]));

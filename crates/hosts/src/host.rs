@@ -1,10 +1,10 @@
 //! The hosts, and what each must be able to do.
 
 use crate::answer::{Answer, Wanted};
-use crate::facts::{EventUse, Facts};
-use crate::heard::{Heard, Unreadable};
+use crate::facts::{EventFacts, EventUse, Facts};
+use crate::heard::{Fields, Heard, Unreadable, Who};
 use crate::{claude_code, codex, copilot, cursor, gemini};
-use tollgate_gate::{EventKind, Json, Phase, ToolCall};
+use tollgate_gate::{Bounds, EventKind, Json, Object, Phase, ToolCall};
 
 /// A host: an agent program that Tollgate plugs into.
 pub trait Host: Sync {
@@ -16,6 +16,21 @@ pub trait Host: Sync {
     /// # Errors
     /// [`Unreadable`]; nothing passes then.
     fn read(&self, message: Json, event: Option<&str>) -> Result<Heard, Unreadable>;
+
+    /// The event that a message is about; `told` is its name where the message has none.
+    fn event_of(&self, message: &Object, told: Option<&str>) -> Option<&'static EventFacts> {
+        Fields(message).event(told, |name| self.facts().event(name)).ok()
+    }
+
+    /// What is heard of a message that cannot be read, as far as it can be told ([`salvaged`]): enough
+    /// for [`Host::refuse`] to find the words, and nothing that could be judged.
+    ///
+    /// [`salvaged`]: crate::salvaged
+    fn half_heard(&self, message: Object, told: Option<&str>) -> Option<Heard> {
+        let event = self.event_of(&message, told)?;
+        let (who, bounds) = (Who::default(), Bounds::default());
+        Some(Heard { event, who, payload: None, bounds, can_ask: false, notice: None, message })
+    }
 
     /// The answer that says what a decision wants.
     fn answer(&self, heard: &Heard, wanted: &Wanted) -> Answer;
@@ -40,6 +55,9 @@ pub trait Host: Sync {
         match heard.event.used {
             EventUse::Ignored(_) => Answer::silence(),
             EventUse::Remembered(_) => Answer::complaint(why),
+            EventUse::Judged(kinds) if heard.payload.is_none() => {
+                self.refuse_unread(heard, kinds, why)
+            }
             EventUse::Judged(_) => match heard.payload.as_ref().map(|payload| payload.kind()) {
                 // Refusing an end would make the agent go on; and what is over is over.
                 Some(
@@ -53,6 +71,19 @@ pub trait Host: Sync {
                 }
                 _ => Answer::exit_2(why),
             },
+        }
+    }
+
+    /// The same for an event of which no more is known than its name. Some hosts take an exit code for no
+    /// refusal once a call is over, and show its result as it is; so it is withheld in their words.
+    fn refuse_unread(&self, heard: &Heard, kinds: &[EventKind], why: &str) -> Answer {
+        let is_result = kinds.iter().all(|kind| {
+            kind.phase() == Phase::After && !matches!(kind, EventKind::AgentEnd | EventKind::Error)
+        });
+        let withheld = is_result.then(|| self.answer(heard, &Wanted::Withhold(why.to_owned())));
+        match withheld {
+            Some(answer) if answer != Answer::silence() => answer,
+            _ => Answer::exit_2(why),
         }
     }
 }

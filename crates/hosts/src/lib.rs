@@ -21,9 +21,11 @@ mod cursor;
 mod gemini;
 mod heard;
 mod host;
+mod salvage;
 mod shape;
 
 pub use answer::{Answer, Wanted, wanted};
 pub use facts::{Ability, Crash, EventFacts, EventUse, Evidence, Facts, TimeUnit};
 pub use heard::{Heard, Unreadable, Who};
 pub use host::{HOSTS, Host, host, speaker};
+pub use salvage::salvaged;

@@ -32,10 +32,13 @@ use tollgate::places::user_name;
 use tollgate::policy::snapshot::Freshness;
 use tollgate::store::{DiskState, StoreError, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
-use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, speaker, wanted};
+use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, salvaged, speaker, wanted};
 
 pub(crate) use asking::HostPrompt;
 pub(crate) use fast::fast;
+
+/// Most that is read of what is left of a message too large, for its shape only.
+const UNREAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// How an answer begins that is a refusal only because there is no decision.
 pub(crate) const UNDECIDED: &str = "tollgate cannot decide";
@@ -84,14 +87,15 @@ fn heard_answer(
         let what = format!("`{}` is no host: {}", arguments.host, names.join(", "));
         return Err(Trouble::new("usage", what));
     };
-    let message = message()?;
-    let message = match Json::read(&message) {
+    let text = message()?;
+    let message = match Json::read(&text) {
         Ok(message) => message,
         Err(error) => {
             // What the host cannot say well may still be let through by who is in charge.
             if let Ok(policy) = Policy::load(globals, None) {
                 answering.opened(policy.openness());
             }
+            half_heard(asked, &whole(text), arguments, answering);
             return Err(Trouble::new("bad_message", error));
         }
     };
@@ -104,8 +108,10 @@ fn heard_answer(
         Some(wrapping) => wrapping.unwrapped(message),
         None => message,
     };
-    let heard = host.read(message, arguments.event.as_deref());
-    let heard = heard.map_err(|error| Trouble::new("bad_message", error))?;
+    let heard = host.read(message, arguments.event.as_deref()).map_err(|error| {
+        half_heard(asked, &text, arguments, answering);
+        Trouble::new("bad_message", error)
+    })?;
     if matches!(heard.event.used, EventUse::Ignored(_)) {
         return Ok(Answer::silence());
     }
@@ -119,6 +125,27 @@ fn heard_answer(
     answering.opened(policy.openness());
     wrapping::leave_lines(host, &heard, globals, &policy.workspace)?;
     judged(host, &heard, memory, policy, answering, wrapping.as_ref())
+}
+
+/// From now on what cannot be read is refused in the words for its event, as far as that can be told.
+fn half_heard(
+    asked: &'static dyn Host,
+    text: &[u8],
+    arguments: &HookArguments,
+    answering: &Answering,
+) {
+    let message = salvaged(text);
+    let host = speaker(asked, &message.clone().into());
+    if let Some(heard) = host.half_heard(message, arguments.event.as_deref()) {
+        answering.heard(host, &Arc::new(heard));
+    }
+}
+
+/// A message with what was left of it on standard input: its shape lies in all of it.
+fn whole(mut message: Vec<u8>) -> Vec<u8> {
+    // A failed read leaves what there is.
+    let _ = std::io::stdin().lock().take(UNREAD_BYTES_MAX).read_to_end(&mut message);
+    message
 }
 
 fn message() -> Result<Vec<u8>, Trouble> {

@@ -409,6 +409,82 @@ fn after_a_call_what_goes_wrong_withholds_what_came_back() {
     assert!(!ran.out.contains(SECRET));
 }
 
+/// A result as each host tells of it: the field that holds it, and what shows that it was replaced.
+fn after(rig: &Rig, host: &str) -> (Value, &'static str) {
+    let mut call = before(rig, host, "cat log");
+    let (event, field, result, shows) = match host {
+        "claude-code" => (
+            "PostToolUse",
+            "tool_response",
+            json!({"stdout": SECRET, "stderr": "", "interrupted": false}),
+            "updatedToolOutput",
+        ),
+        "gemini" => {
+            ("AfterTool", "tool_response", json!({"llmContent": SECRET}), "\"decision\":\"deny\"")
+        }
+        "copilot" => {
+            ("postToolUse", "toolResult", json!({"textResultForLlm": SECRET}), "modifiedResult")
+        }
+        "cursor" => ("postToolUse", "tool_output", json!(SECRET), "updated_mcp_tool_output"),
+        _ => ("PostToolUse", "tool_response", json!(SECRET), "\"decision\":\"block\""),
+    };
+    call["hook_event_name"] = event.into();
+    call[field] = result;
+    (call, shows)
+}
+
+#[test]
+fn a_result_that_cannot_be_read_is_withheld_in_the_words_of_each_host() {
+    let rig = rig();
+    for host in ["claude-code", "codex", "gemini", "copilot", "cursor"] {
+        let (call, shows) = after(&rig, host);
+        let good = call.to_string();
+        let with = |more: &str| good.replacen(SECRET, &format!("{SECRET}{more}"), 1);
+        let mut nobody = call.clone();
+        nobody.as_object_mut().unwrap().remove("session_id");
+        for (what, text) in [
+            ("half a pair", with("\\ud83d").into_bytes()),
+            (
+                "no UTF-8",
+                [
+                    with("\u{1}").split('\u{1}').next().unwrap().as_bytes(),
+                    b"\xff",
+                    good.split(SECRET).nth(1).unwrap().as_bytes(),
+                ]
+                .concat(),
+            ),
+            ("a key twice", good.replacen('{', "{\"x\":1,\"x\":2,", 1).into_bytes()),
+            (
+                "too deep",
+                good.replacen('{', &format!("{{\"x\":{}{},", "[".repeat(500), "]".repeat(500)), 1)
+                    .into_bytes(),
+            ),
+            ("too large", with(&"x".repeat(17 << 20)).into_bytes()),
+            ("of no session", nobody.to_string().into_bytes()),
+        ] {
+            let mut child = process(&rig, host).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(&text).unwrap();
+            let ran = ran(child);
+            assert_eq!(ran.code, 0, "{host}, {what}: {}", ran.err);
+            assert!(ran.out.contains(shows), "{host}, {what}: {}", ran.out);
+            assert!(!ran.out.contains(SECRET) && !ran.err.contains(SECRET), "{host}, {what}");
+        }
+        // Before a call it is refused, as ever.
+        let before = before(&rig, host, "ls \u{1}").to_string().replace("\\u0001", "\\ud83d");
+        let mut child = process(&rig, host).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(before.as_bytes()).unwrap();
+        assert_eq!(ran(child).code, 2, "{host}");
+    }
+    // The shape is the tool's own, or Claude Code passes the replacement over.
+    let (call, _) = after(&rig, "claude-code");
+    let mut child = process(&rig, "claude-code").spawn().unwrap();
+    let text = call.to_string().replacen(SECRET, "\\ud83d", 1);
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = ran(child).json()["hookSpecificOutput"]["updatedToolOutput"].clone();
+    assert!(output["stdout"].as_str().unwrap().contains("bad_message"), "{output}");
+    assert_eq!((&output["stderr"], &output["interrupted"]), (&json!(""), &json!(false)));
+}
+
 #[test]
 fn only_who_is_in_charge_can_let_a_host_go_on_when_something_goes_wrong() {
     let rig = rig();
