@@ -283,10 +283,7 @@ impl Run<'_> {
         }
         if running.name == "chmod" {
             let digits = mode.trim_start_matches('0');
-            let special = digits.len() == 4 && digits.starts_with(['2', '4', '6', '7', '3', '5']);
-            let setuid = special && !digits.starts_with(['3', '5'])
-                || (mode.contains('s') && mode.contains('+'));
-            if setuid {
+            if is_setuid(&mode) {
                 self.thing(Verb::Escalates, "setuid");
             } else if digits.ends_with("777")
                 || digits.ends_with("666")
@@ -302,6 +299,15 @@ impl Run<'_> {
             }
         } else if recursive {
             self.thing(Verb::Escalates, "owner-tree");
+        }
+        None
+    }
+
+    /// `install -m MODE`: the file comes to be with this mode.
+    pub(crate) fn made_with_mode(&mut self, running: &Running<'_, '_>) -> Option<String> {
+        let mode = running.args.value("-m").or_else(|| running.args.value("--mode"));
+        if mode.is_some_and(is_setuid) {
+            self.thing(Verb::Escalates, "setuid");
         }
         None
     }
@@ -466,4 +472,12 @@ fn credentials_named(pattern: &str) -> Option<String> {
     let named = |name: &&&str| plain.len() > 2 && name.trim_start_matches('.') == plain;
     let name = NAMES.iter().find(named)?;
     Some(format!("{0}\n{0}/{name}", mark::BELOW))
+}
+
+/// Whether a mode, in digits or in letters, lets a program run as its owner or group.
+fn is_setuid(mode: &str) -> bool {
+    let digits = mode.trim_start_matches('0');
+    let in_digits = digits.len() == 4 && digits.starts_with(['2', '4', '6', '7']);
+    let in_letters = mode.contains('s') && mode.contains(['+', '=']);
+    in_digits || in_letters
 }

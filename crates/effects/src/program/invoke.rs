@@ -407,6 +407,7 @@ impl Run<'_> {
             Handler::Crontab => self.crontab(inner, running),
             Handler::Kill => self.kill(running),
             Handler::Chmod => self.chmod(inner, running),
+            Handler::MadeWithMode => self.made_with_mode(running),
             Handler::Base64 => Some(self.base64(inner, running)),
             Handler::Netcat => Some(self.netcat(inner, running)),
             Handler::Shell => Some(self.shell(inner, running)),

@@ -275,6 +275,7 @@ pub(crate) enum Handler {
     Crontab,
     Kill,
     Chmod,
+    MadeWithMode,
     Base64,
     Netcat,
     Shell,

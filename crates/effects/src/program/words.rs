@@ -193,6 +193,7 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "crontab" => Handler::Crontab,
         "kill" => Handler::Kill,
         "chmod" => Handler::Chmod,
+        "made-with-mode" => Handler::MadeWithMode,
         "base64" => Handler::Base64,
         "netcat" => Handler::Netcat,
         "shell" => Handler::Shell,

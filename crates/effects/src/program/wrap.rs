@@ -20,6 +20,7 @@ impl Run<'_> {
     pub(crate) fn shell(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
         let mut command = false;
         let mut from_input = false;
+        let mut only_checks = false;
         let mut words = running.argv.iter().skip(1);
         let mut inner = scope.clone();
         let mut first = None;
@@ -42,6 +43,7 @@ impl Run<'_> {
             if let Some(letters) = word.strip_prefix(['-', '+']) {
                 command |= letters.contains('c');
                 from_input |= letters.contains('s');
+                only_checks |= letters.contains('n') && word.starts_with('-');
                 if letters.ends_with(['o', 'O']) {
                     words.next();
                 }
@@ -51,6 +53,13 @@ impl Run<'_> {
             break;
         }
         let rest: Vec<String> = words.cloned().collect();
+        // `bash -n FILE`: the text is read and nothing of it runs.
+        if only_checks && matches!(running.name, "sh" | "bash" | "dash" | "ksh" | "zsh") {
+            if let Some(file) = first.filter(|_| !command) {
+                self.path(scope, Verb::Reads, file, false);
+            }
+            return String::new();
+        }
         match first {
             Some(text) if command => {
                 let args = rest.get(1..).unwrap_or_default().to_vec();

@@ -68,9 +68,13 @@ impl Run<'_> {
                     flow.network |= is_network(&word);
                     flow.out = Outlet::File { path: word, append: false };
                 } else if redirect.descriptor.is_none_or(|n| n < 3) {
-                    flow.network |= number != "1" && number != "2" && number != "0" && {
-                        scope.vars.contains_key("\u{1}network")
-                    };
+                    let is_network = !matches!(number, "0" | "1" | "2")
+                        && scope.vars.contains_key("\u{1}network");
+                    flow.network |= is_network;
+                    // What `exec 5<>/dev/tcp/..` has opened comes in by `<&5`.
+                    if is_network && self.sign_before(redirect).ends_with("<&") {
+                        flow.stdin = mark::REMOTE.to_string();
+                    }
                 }
             }
             RedirectKind::Read => {
@@ -97,13 +101,17 @@ impl Run<'_> {
                     return;
                 }
                 if redirect.descriptor.is_none_or(|n| n == 1) {
-                    let from = usize::try_from(redirect.word.span.0).unwrap_or(0);
-                    let before = self.src.get(..from).unwrap_or_default().trim_end();
-                    let append = before.ends_with(">>");
+                    let append = self.sign_before(redirect).ends_with(">>");
                     flow.out = Outlet::File { path: word, append };
                 }
             }
         }
+    }
+
+    /// The text up to the word of a redirection; its operator is the end of it.
+    fn sign_before(&self, redirect: &Redirect<'_>) -> &str {
+        let from = usize::try_from(redirect.word.span.0).unwrap_or(0);
+        self.src.get(..from).unwrap_or_default().trim_end()
     }
 
     /// What flows from a file that could not be read: a file of the project, or anything at all.
