@@ -13,6 +13,8 @@ pub enum Entry {
     File,
     /// A folder.
     Folder,
+    /// Something that is neither: a device, a pipe, a socket.
+    Special,
     /// A symbolic link with its text, absolute or relative to the link's folder.
     Link(String),
 }

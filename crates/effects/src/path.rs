@@ -433,7 +433,7 @@ pub(crate) fn resolve(files: &dyn FileSystem, path: &str, lookups: &mut u32) -> 
                     }
                 }
             }
-            Entry::File | Entry::Folder => {}
+            Entry::File | Entry::Folder | Entry::Special => {}
         }
     }
     if done.is_empty() {

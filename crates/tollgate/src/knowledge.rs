@@ -104,7 +104,7 @@ impl FileSystem for Disk {
         match (metadata.is_dir(), metadata.is_file()) {
             (true, _) => Entry::Folder,
             (_, true) => Entry::File,
-            (false, false) => Entry::Absent,
+            (false, false) => Entry::Special,
         }
     }
 

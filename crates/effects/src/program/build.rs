@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use crate::effect::{Reason, Target, Verb};
+use crate::files::Entry;
 use crate::mark;
 use crate::path;
 use crate::program::code::language_of;
@@ -58,18 +59,27 @@ impl Run<'_> {
         mark::VOID.to_string()
     }
 
-    /// A script whose text is not known: one of the project, or one that nobody can know.
+    /// A script whose text is not known: one of the project, or one that nobody can know. Text for a
+    /// shell that is there and cannot be read (too long, no text, a device) may say anything; a program
+    /// or bundle of the project is its code, as one that is not there yet will be.
     pub(crate) fn unknown_script(&mut self, scope: &Scope, file: &str, lang: Lang) {
-        let _ = lang;
         let at = path::normalise(&scope.cwd, file).unwrap_or_default();
         let temporary = self.is_shared(&at);
         if file.starts_with("/dev/fd/") || (mark::has_void(file) && !file.contains('/')) {
             self.unknown(Verb::Runs, Reason::RunText);
-        } else if mark::has_void(file) || temporary {
+        } else if mark::has_void(file) || temporary || lang == Lang::Shell && self.is_there(&at) {
             self.unknown(Verb::Runs, Reason::Script);
         } else {
             self.of_project(&scope.cwd, Some(file), Reason::Script);
         }
+    }
+
+    /// Whether something that could be read stands at a path, links followed.
+    fn is_there(&mut self, path: &str) -> bool {
+        let files = self.ctx.files;
+        let resolved = path::resolve(files, path, &mut self.lookups);
+        let entry = files.look(resolved.as_deref().unwrap_or(path));
+        matches!(entry, Entry::File | Entry::Special) && path != "/dev/null"
     }
 
     pub(crate) fn make(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {

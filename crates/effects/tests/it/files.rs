@@ -192,3 +192,22 @@ export LD_LIBRARY_PATH=\"${LD_LIBRARY_PATH:-}:/opt/conda/lib\"
         assert!(facts.iter().any(|f| f.contains("environment changes")), "`{command}`: {facts:#?}");
     }
 }
+
+#[test]
+fn a_script_for_a_shell_that_is_there_and_cannot_be_read_may_do_anything() {
+    let long = "# pad\n".repeat(40_000);
+    let files = Memory::default()
+        .file("/home/dev/project/big.sh", &long)
+        .file("/home/dev/project/small.sh", "ls")
+        .link("/home/dev/project/alias.sh", "big.sh")
+        .file("/home/dev/project/dist/bundle.js", &long);
+    let runs_unknown = |command: &str| {
+        lines(&seen(&files, command)).iter().any(|line| line.starts_with("runs unknown"))
+    };
+    for command in ["bash big.sh", "sh ./alias.sh", "source big.sh", "./big.sh", ". ./big.sh"] {
+        assert!(runs_unknown(command), "{command}: {:?}", lines(&seen(&files, command)));
+    }
+    for command in ["bash small.sh", "bash none.sh", "node dist/bundle.js", "bash -n big.sh"] {
+        assert!(!runs_unknown(command), "{command}: {:?}", lines(&seen(&files, command)));
+    }
+}
