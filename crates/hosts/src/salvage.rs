@@ -21,7 +21,9 @@ pub fn salvaged(message: &[u8]) -> Object {
     let mut reader = Reader { rest: message };
     match reader.value(0) {
         Json::Object(object) => object,
-        _ => Object::new(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+            Object::new()
+        }
     }
 }
 
