@@ -436,11 +436,7 @@ impl Run<'_> {
             Handler::Serve => self.serve(inner, running),
             Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),
-            Handler::Jq => {
-                let filter = running.args.positionals.first().map_or("", |first| first.as_str());
-                self.jq_environment(filter);
-                None
-            }
+            Handler::Jq => self.jq_environment(running),
         }
     }
 }

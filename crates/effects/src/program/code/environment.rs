@@ -4,6 +4,7 @@
 //! whether one variable is meant. Refused: following a value that was taken from it.
 
 use crate::effect::Verb;
+use crate::program::invoke::Running;
 use crate::program::table::Lang;
 use crate::run::Run;
 use crate::shell::scope::is_secret_name;
@@ -68,7 +69,8 @@ fn variable(rest: &str) -> &str {
 
 impl Run<'_> {
     /// The environment in a filter of `jq`: `env`, `$ENV`, `env.NAME`.
-    pub(crate) fn jq_environment(&mut self, filter: &str) {
+    pub(crate) fn jq_environment(&mut self, running: &Running<'_, '_>) -> Option<String> {
+        let filter = running.args.positionals.first().map_or("", |first| first.as_str());
         for (at, word) in filter.match_indices("env").chain(filter.match_indices("$ENV")) {
             let before = filter.get(..at).unwrap_or_default().chars().next_back();
             let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '"' | '$');
@@ -80,6 +82,7 @@ impl Run<'_> {
             }
             self.variable_of(rest);
         }
+        None
     }
 
     pub(crate) fn awk_environment(&mut self, text: &str) {
