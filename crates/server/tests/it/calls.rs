@@ -181,3 +181,17 @@ fn a_cancelled_call_goes_on_as_a_cancelled_one() {
         assert_eq!(rig.server_says(late).await, Fate::Pass(late.to_owned()));
     });
 }
+
+#[test]
+fn a_request_without_an_id_reaches_no_server() {
+    run(async {
+        let rig = rig("  - { name: a, on: pre_tool, match: { tool: x }, deny: \"no\" }");
+        for method in ["tools/call", "resources/read", "prompts/get", "tools/list", "vendor/run"] {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"name":"t"}}}}"#);
+            assert_eq!(rig.client_says(&text).await, Fate::Drop, "{method}");
+        }
+        let started = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(rig.client_says(started).await, Fate::Pass(started.to_owned()));
+    });
+}

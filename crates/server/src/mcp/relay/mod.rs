@@ -357,8 +357,13 @@ impl Conversation {
         })
     }
 
-    /// A notification of the client. It says something to the server and asks nothing of it.
+    /// A notification of the client. It says something to the server and asks nothing of it: a request
+    /// that leaves its id out would be done by some servers, and nobody would hear what came of it.
     fn notified(&self, frame: Frame, method: &str) -> Fate {
+        if !method.starts_with("notifications/") {
+            self.relay.tell("the client sent a request without an id; it is dropped");
+            return Fate::Drop;
+        }
         if method != "notifications/cancelled" {
             return Fate::Pass(frame.into_text());
         }
