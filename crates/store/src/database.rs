@@ -14,11 +14,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Pages after which the log of a quick file is folded into it; so many have to be read when it is
 /// opened.
 const QUICK_LOG_PAGES: u32 = 100;
+/// How long one who found a file busy waits before the next try.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// What a file is, and the steps by which it has grown.
 pub(crate) struct Schema {
@@ -157,9 +159,24 @@ impl Database {
         Ok((number("application_id")?, number("user_version")?))
     }
 
+    /// Brings the file up. SQLite waits for a lock, but not where two want to turn one file to its log at
+    /// the same time: the one that is told at once that the file is busy tries again, as long as it would
+    /// have waited.
+    fn grow(&mut self) -> Result<(), DatabaseError> {
+        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        loop {
+            match self.grow_once() {
+                Err(DatabaseError::Busy { .. }) if Instant::now() < until => {
+                    std::thread::sleep(BUSY_PAUSE);
+                }
+                grown => return grown,
+            }
+        }
+    }
+
     /// Looks before it changes anything, and looks again under the lock, for another process may have
     /// brought it up meanwhile.
-    fn grow(&mut self) -> Result<(), DatabaseError> {
+    fn grow_once(&mut self) -> Result<(), DatabaseError> {
         let known = self.schema.versions.len();
         if self.look()? == known {
             return Ok(());
@@ -186,7 +203,18 @@ impl Database {
     }
 
     /// The version, of a file that is ours and not newer; 0 for an empty one.
+    ///
+    /// What looks like a stranger's is looked at once more: the file may have been made between two of
+    /// the questions. It is made once, in one step, so the second look sees all of it. (One transaction
+    /// around the questions would keep others from making it.)
     fn look(&self) -> Result<usize, DatabaseError> {
+        match self.look_once() {
+            Err(DatabaseError::Foreign { .. }) => self.look_once(),
+            looked => looked,
+        }
+    }
+
+    fn look_once(&self) -> Result<usize, DatabaseError> {
         let (what, path) = (self.schema.what, self.path.clone());
         let (application, version) = self.version().map_err(|error| self.fault(&error))?;
         let known = self.schema.versions.len();
@@ -336,5 +364,18 @@ mod tests {
         let count: i64 =
             db.read(|db| db.query_row("SELECT count(*) FROM one", [], |row| row.get(0))).unwrap();
         assert_eq!(count, 0);
+    }
+
+    #[test]
+    fn a_file_that_many_make_at_once_is_ours_to_all_of_them() {
+        for _ in 0..40 {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.db");
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| drop(Database::open(&path, &SECOND).unwrap()));
+                }
+            });
+        }
     }
 }
