@@ -24,7 +24,7 @@ use crate::pii;
 use crate::prefilter::{Keyword, Prefilter};
 use crate::region::Region;
 use crate::rule::Form;
-use crate::rules::{Catalog, Coded};
+use crate::rules::{self, Coded};
 use crate::secrets;
 use crate::spot::{Spot, Spots, plain_bytes, structured};
 use crate::validator::Validator;
@@ -245,8 +245,7 @@ impl DetectorBuilder {
             state.setting = *setting;
             state.severity = setting.severity.unwrap_or(state.severity);
         }
-        let table = cues(&rules, &self.customs, &customs);
-        let (keywords, cues) = table.into_iter().unzip();
+        let (keywords, cues) = cues(&rules, &self.customs, &customs);
         let census = rules.iter().any(|state| {
             state.setting.enabled
                 && (state.kind.category() == Category::Pii
@@ -271,15 +270,14 @@ impl DetectorBuilder {
     }
 
     fn states(&self) -> Result<Vec<RuleState>, BuildError> {
-        let catalog = Catalog::get();
         let wanted = |kind: Kind| match &self.kinds {
             Some(kinds) => kinds.contains(&kind),
             None => kind.category() != Category::Names,
         };
-        let mut rules = Vec::with_capacity(catalog.len() + self.customs.len());
-        for rule in (0..catalog.len()).filter_map(|index| catalog.rule(index)) {
+        let mut states = Vec::with_capacity(rules::COUNT + self.customs.len());
+        for rule in rules::all() {
             let setting = if wanted(rule.kind) { RuleSetting::ON } else { RuleSetting::OFF };
-            rules.push(RuleState {
+            states.push(RuleState {
                 id: RuleId::fixed(rule.id),
                 kind: rule.kind,
                 severity: rule.severity,
@@ -290,17 +288,17 @@ impl DetectorBuilder {
             return Err(BuildError::TooManyRules { max: CUSTOM_RULES_MAX });
         }
         for custom in &self.customs {
-            if rules.iter().any(|state| state.id.as_str() == custom.id) {
+            if states.iter().any(|state| state.id.as_str() == custom.id) {
                 return Err(BuildError::DuplicateRule { id: custom.id.clone() });
             }
-            rules.push(RuleState {
+            states.push(RuleState {
                 id: RuleId::named(&custom.id),
                 kind: custom.kind,
                 severity: custom.setting.severity.unwrap_or(custom.severity),
                 setting: custom.setting,
             });
         }
-        Ok(rules)
+        Ok(states)
     }
 
     fn compile_customs(&self, rules: &mut [RuleState]) -> Result<Vec<Custom>, BuildError> {
@@ -340,23 +338,18 @@ fn compile_custom(custom: &CustomRule, rule: usize) -> Result<Custom, BuildError
 
 /// The keywords of all enabled rules and what each leads to.
 fn cues(
-    rules: &[RuleState],
+    states: &[RuleState],
     written: &[CustomRule],
     customs: &[Custom],
-) -> Vec<(Keyword, (Cue, usize))> {
-    let mut table: Vec<(Keyword, (Cue, usize))> = Vec::with_capacity(800);
+) -> (Vec<Keyword>, Vec<(Cue, usize)>) {
+    let (mut keywords, mut cues) = (Vec::with_capacity(1024), Vec::with_capacity(1024));
     let mut add = |word: &'static str, len: usize, exact: bool, cue: Cue| {
-        let bytes = Cow::Borrowed(word.as_bytes());
-        table.push((Keyword { bytes, exact }, (cue, len)));
+        keywords.push(Keyword { bytes: Cow::Borrowed(word.as_bytes()), exact });
+        cues.push((cue, len));
     };
-    let catalog = Catalog::get();
-    let on = |index: usize| rules.get(index).is_some_and(|state| state.setting.enabled);
+    let on = |index: usize| states.get(index).is_some_and(|state| state.setting.enabled);
     let coded_on = |coded: Coded| on(coded.index());
-    for (index, rule) in (0..catalog.len()).filter_map(|index| Some((index, catalog.rule(index)?)))
-    {
-        if !on(index) {
-            continue;
-        }
+    for (index, rule) in rules::all().enumerate().filter(|(index, _)| on(*index)) {
         for keyword in rule.keywords {
             match rule.form {
                 Form::Token => add(keyword, keyword.len(), true, Cue::Token(index)),
@@ -402,19 +395,19 @@ fn cues(
         add(word, word.len(), false, Cue::Encoded);
     }
     let customs = written.iter().zip(customs).filter(|(_, compiled)| on(compiled.rule));
-    table.extend(
-        customs.flat_map(|(custom, compiled)| custom_cues(custom, compiled, catalog.len())),
-    );
-    table
+    for (keyword, cue) in customs.flat_map(|(custom, compiled)| custom_cues(custom, compiled)) {
+        keywords.push(keyword);
+        cues.push(cue);
+    }
+    (keywords, cues)
 }
 
-/// The keywords of a rule of the policy; `built_in` rules stand before those.
+/// The keywords of a rule of the policy; those stand behind the built-in ones.
 fn custom_cues(
     custom: &CustomRule,
     compiled: &Custom,
-    built_in: usize,
 ) -> impl Iterator<Item = (Keyword, (Cue, usize))> {
-    let index = compiled.rule - built_in;
+    let index = compiled.rule - rules::COUNT;
     custom.keywords.iter().map(move |word| {
         let bytes = Cow::Owned(word.as_bytes().to_vec());
         (Keyword { bytes, exact: false }, (Cue::Custom(index), word.len()))

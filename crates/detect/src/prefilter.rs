@@ -13,8 +13,8 @@ use crate::ascii::{at, cut};
 
 const GRAM_BYTES: usize = 4;
 const TABLE_WORDS: usize = 1024;
-/// Fewest slots; there are at least twice as many as grams, so that each finds a place near its own.
-const SLOTS_MIN: usize = 8192;
+/// Fewest chains; there are at least as many as entries, so that most are of one entry.
+const CHAINS_MIN: usize = 4096;
 const FOLD: u32 = 0x2020_2020;
 const HASH: u32 = 0x9E37_79B1;
 
@@ -25,35 +25,23 @@ pub(crate) struct Keyword {
     pub(crate) exact: bool,
 }
 
-/// Four bytes and a keyword that is found by them, packed so that the order of the numbers is that of the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u64);
-
-impl Entry {
-    fn new(gram: u32, keyword: u16, offset: u16) -> Self {
-        Self(u64::from(gram) << 32 | u64::from(keyword) << 16 | u64::from(offset))
-    }
-
-    fn gram(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    fn keyword(self) -> usize {
-        usize::from((self.0 >> 16) as u16)
-    }
-
-    fn offset(self) -> usize {
-        usize::from(self.0 as u16)
-    }
+/// Four bytes, a keyword that is found by them and where in it they stand.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    gram: u32,
+    /// The place of the next entry of the chain, counted from one; zero at its end.
+    next: u32,
+    keyword: u16,
+    offset: u16,
 }
 
 /// The table over all keywords of a detector.
 #[derive(Debug)]
 pub(crate) struct Prefilter {
     bits: Box<[u64; TABLE_WORDS]>,
-    /// Open-addressed: the place of a gram's first entry, counted from one; zero where there is none.
-    slots: Vec<u32>,
-    /// In order, so that those of one gram stand together.
+    /// By the hash of a gram: the place of a chain's first entry, counted from one; zero where there is
+    /// none. Chains need no order among the entries, and sorting them was half of what building costs.
+    chains: Vec<u32>,
     entries: Vec<Entry>,
     keywords: Vec<Keyword>,
 }
@@ -105,7 +93,9 @@ impl Prefilter {
     /// Builds the table. A keyword shorter than three bytes or longer than the offsets can say is the
     /// caller's mistake and is never found; rule tests hold the tables to that.
     pub(crate) fn new(keywords: Vec<Keyword>) -> Self {
-        let mut grams: Vec<Entry> = Vec::with_capacity(2048);
+        let mut entries: Vec<Entry> = Vec::with_capacity(2048);
+        let mut add =
+            |gram, keyword, offset| entries.push(Entry { gram, next: 0, keyword, offset });
         for (index, keyword) in keywords.iter().enumerate() {
             let Ok(index) = u16::try_from(index) else { break };
             let bytes = &keyword.bytes;
@@ -119,39 +109,30 @@ impl Prefilter {
                     true => token(byte),
                     false => signed || !byte.is_ascii_alphabetic(),
                 });
-                let entry = |d| Entry::new(u32::from_le_bytes([a, b, c, d]) | FOLD, index, 0);
-                grams.extend(fourths.map(entry));
+                fourths.for_each(|d| add(u32::from_le_bytes([a, b, c, d]) | FOLD, index, 0));
                 continue;
             }
             let Some(offset) = rarest(bytes) else { continue };
-            grams.push(Entry::new(gram_at(bytes, offset), index, offset as u16));
+            add(gram_at(bytes, offset), index, offset as u16);
         }
-        grams.sort_unstable();
-        Self::lay_out(grams, keywords)
+        Self::chained(entries, keywords)
     }
 
-    fn lay_out(entries: Vec<Entry>, keywords: Vec<Keyword>) -> Self {
+    fn chained(mut entries: Vec<Entry>, keywords: Vec<Keyword>) -> Self {
         let mut bits = Box::new([0u64; TABLE_WORDS]);
-        let grams = entries.chunk_by(|one, other| one.gram() == other.gram()).count();
-        let count = (2 * grams).next_power_of_two().max(SLOTS_MIN);
-        let mut slots = vec![0u32; count];
-        let mut first = 0;
-        for group in entries.chunk_by(|one, other| one.gram() == other.gram()) {
-            let Some(entry) = group.first() else { continue };
-            let hashed = hash(entry.gram());
+        let mut chains = vec![0u32; entries.len().next_power_of_two().max(CHAINS_MIN)];
+        let mask = chains.len() - 1;
+        // From the last: each is put before those that are there, so a chain goes by keyword.
+        for (place, entry) in entries.iter_mut().enumerate().rev() {
+            let hashed = hash(entry.gram);
             if let Some(word) = bits.get_mut(hashed >> 6) {
                 *word |= 1 << (hashed & 63);
             }
-            let free = (0..count).map(|step| (hashed + step) % count);
-            for slot in free {
-                if let Some(place @ 0) = slots.get_mut(slot) {
-                    *place = first as u32 + 1;
-                    break;
-                }
+            if let Some(first) = chains.get_mut(hashed & mask) {
+                entry.next = std::mem::replace(first, place as u32 + 1);
             }
-            first += group.len();
         }
-        Self { bits, slots, entries, keywords }
+        Self { bits, chains, entries, keywords }
     }
 
     /// Calls `found(position, keyword)` for every keyword in the text, in order of the position of
@@ -178,35 +159,31 @@ impl Prefilter {
         hashed: usize,
         found: &mut impl FnMut(usize, usize),
     ) {
-        let mut slot = hashed % self.slots.len();
-        while let Some(first) = self.slots.get(slot).and_then(|first| first.checked_sub(1)) {
-            let group = self.entries.get(first as usize..).unwrap_or(&[]);
-            if group.first().is_none_or(|entry| entry.gram() != gram) {
-                slot = (slot + 1) % self.slots.len();
+        let mut next = self.chains.get(hashed & (self.chains.len() - 1)).copied().unwrap_or(0);
+        while let Some(entry) = next.checked_sub(1).and_then(|at| self.entries.get(at as usize)) {
+            next = entry.next;
+            if entry.gram != gram {
                 continue;
             }
-            for entry in group.iter().take_while(|entry| entry.gram() == gram) {
-                let index = entry.keyword();
-                let Some(start) = position.checked_sub(entry.offset()) else { continue };
-                let Some(keyword) = self.keywords.get(index) else { continue };
-                let here = cut(bytes, start, start + keyword.bytes.len());
-                let same = if keyword.exact {
-                    here == &*keyword.bytes
-                } else {
-                    here.eq_ignore_ascii_case(&keyword.bytes)
-                };
-                if same {
-                    found(start, index);
-                }
+            let index = usize::from(entry.keyword);
+            let Some(start) = position.checked_sub(usize::from(entry.offset)) else { continue };
+            let Some(keyword) = self.keywords.get(index) else { continue };
+            let here = cut(bytes, start, start + keyword.bytes.len());
+            let same = if keyword.exact {
+                here == &*keyword.bytes
+            } else {
+                here.eq_ignore_ascii_case(&keyword.bytes)
+            };
+            if same {
+                found(start, index);
             }
-            return;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Keyword, Prefilter, SLOTS_MIN};
+    use super::{CHAINS_MIN, Keyword, Prefilter};
     use std::borrow::Cow;
 
     #[test]
@@ -235,7 +212,7 @@ mod tests {
 
     #[test]
     fn words_that_share_their_rarest_bytes_are_all_found_however_many_there_are() {
-        // Each short word stands for many grams: more than the fewest slots.
+        // Each short word stands for many grams: more than the fewest chains.
         let letters = || (b'a'..=b'z').map(char::from);
         let words = letters().flat_map(|a| letters().flat_map(move |b| [[a, b, '-'], [a, b, '=']]));
         let mut words: Vec<String> = words.map(String::from_iter).collect();
@@ -243,7 +220,7 @@ mod tests {
         let keyword =
             |word: &String| Keyword { bytes: Cow::Owned(word.clone().into()), exact: true };
         let filter = Prefilter::new(words.iter().map(keyword).collect());
-        assert!(filter.slots.len() > SLOTS_MIN);
+        assert!(filter.chains.len() > CHAINS_MIN);
         for (index, word) in words.iter().enumerate() {
             let mut hits = Vec::new();
             filter.scan(format!("{word}0").as_bytes(), |at, keyword| hits.push((at, keyword)));

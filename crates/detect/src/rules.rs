@@ -18,60 +18,70 @@ pub(crate) use coded::Coded;
 use crate::pattern::Pattern;
 use crate::rule::{Form, Rule};
 
-static TABLES: [&[Rule]; 7] =
+const TABLES: [&[Rule]; 7] =
     [coded::RULES, cloud::RULES, forge::RULES, models::RULES, chat::RULES, pay::RULES, saas::RULES];
+
+/// How many rules there are.
+pub(crate) const COUNT: usize = {
+    let (mut table, mut count) = (0, 0);
+    while table < TABLES.len() {
+        count += TABLES[table].len();
+        table += 1;
+    }
+    count
+};
+
+static RULES: [&Rule; COUNT] = {
+    let mut rules = [&TABLES[0][0]; COUNT];
+    let (mut table, mut count) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            rules[count] = &TABLES[table][row];
+            (count, row) = (count + 1, row + 1);
+        }
+        table += 1;
+    }
+    rules
+};
+
+/// Each rule's pattern, once it has been needed: what a process never looks for costs it no memory.
+static PATTERNS: [OnceLock<Option<Pattern>>; COUNT] = [const { OnceLock::new() }; COUNT];
 
 /// Every built-in rule. The position of a rule is its index in the engine.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    TABLES.iter().copied().flatten()
+    RULES.iter().copied()
 }
 
-/// Entries by index, with the pattern once it has been needed.
-pub(crate) struct Catalog {
-    rules: Vec<(&'static Rule, OnceLock<Option<Pattern>>)>,
+/// The rule of that index.
+pub(crate) fn rule(index: usize) -> Option<&'static Rule> {
+    RULES.get(index).copied()
 }
 
-impl Catalog {
-    /// The one catalogue of the process.
-    pub(crate) fn get() -> &'static Self {
-        static CATALOG: OnceLock<Catalog> = OnceLock::new();
-        CATALOG.get_or_init(|| Self { rules: all().map(|rule| (rule, OnceLock::new())).collect() })
-    }
+/// The index of the rule of that id.
+pub(crate) fn index_of(id: &str) -> Option<usize> {
+    RULES.iter().position(|rule| rule.id == id)
+}
 
-    pub(crate) fn len(&self) -> usize {
-        self.rules.len()
+/// The rule's pattern, parsed when it is first needed. Rules without a valid one never match; a
+/// test holds every entry to a valid one.
+pub(crate) fn pattern(index: usize) -> Option<&'static Pattern> {
+    let (rule, pattern) = (rule(index)?, PATTERNS.get(index)?);
+    if rule.form == Form::Code {
+        return None;
     }
-
-    pub(crate) fn rule(&self, index: usize) -> Option<&'static Rule> {
-        self.rules.get(index).map(|(rule, _)| *rule)
-    }
-
-    /// The place of the rule of that id.
-    pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
-        self.rules.iter().position(|(rule, _)| rule.id == id)
-    }
-
-    /// The rule's pattern, parsed when it is first needed. Rules without a valid one never match; a
-    /// test holds every entry to a valid one.
-    pub(crate) fn pattern(&self, index: usize) -> Option<&Pattern> {
-        let (rule, pattern) = self.rules.get(index)?;
-        if rule.form == Form::Code {
-            return None;
-        }
-        pattern.get_or_init(|| Pattern::parse(rule.pattern, rule.keywords).ok()).as_ref()
-    }
+    pattern.get_or_init(|| Pattern::parse(rule.pattern, rule.keywords).ok()).as_ref()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Catalog, Coded, all};
+    use super::{Coded, all, pattern, rule};
     use crate::rule::Form;
     use std::collections::HashSet;
 
     #[test]
     fn every_rule_has_its_own_id_a_valid_pattern_and_keywords_it_can_be_found_by() {
         let mut ids = HashSet::new();
-        let catalog = Catalog::get();
         let mut secrets = 0;
         for (index, rule) in all().enumerate() {
             assert!(ids.insert(rule.id), "{} is there twice", rule.id);
@@ -80,7 +90,7 @@ mod tests {
                 continue;
             }
             secrets += 1;
-            assert!(catalog.pattern(index).is_some(), "{}: {}", rule.id, rule.pattern);
+            assert!(pattern(index).is_some(), "{}: {}", rule.id, rule.pattern);
             assert!(
                 !rule.keywords.is_empty() && rule.keywords.iter().all(|k| k.len() >= 3),
                 "{}",
@@ -92,8 +102,7 @@ mod tests {
 
     #[test]
     fn the_coded_entries_stand_in_the_order_of_their_enum() {
-        let catalog = Catalog::get();
-        let id = |coded: Coded| catalog.rule(coded.index()).map(|rule| rule.id);
+        let id = |coded: Coded| rule(coded.index()).map(|rule| rule.id);
         assert_eq!(id(Coded::PrivateKey), Some("private-key"));
         assert_eq!(id(Coded::Email), Some("email"));
         assert_eq!(id(Coded::IdUsSsn), Some("id-us-ssn"));

@@ -27,7 +27,7 @@ use crate::memory::{inside_mask, masks_alone};
 use crate::model::NameModelError;
 use crate::names;
 use crate::pii::{self, Datum};
-use crate::rules::{Catalog, Coded};
+use crate::rules::{self, Coded};
 use crate::secrets::{self, PemEnd};
 use crate::unit::{Units, joins_lines};
 use crate::value::{Strength, Written, assess, is_passphrase};
@@ -61,7 +61,6 @@ pub(crate) struct Raw {
 
 pub(crate) struct Scanner<'a> {
     detector: &'a Detector,
-    catalog: &'static Catalog,
     text: &'a str,
     bytes: &'a [u8],
     key: &'a [u8],
@@ -97,7 +96,6 @@ pub(crate) fn scan_on(
     let bytes = text.as_bytes();
     let mut scanner = Scanner {
         detector,
-        catalog: Catalog::get(),
         text,
         bytes,
         key: key.as_bytes(),
@@ -224,8 +222,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn token(&mut self, place: usize, rule: usize) {
-        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule))
-        else {
+        let (Some(entry), Some(pattern)) = (rules::rule(rule), rules::pattern(rule)) else {
             return;
         };
         let text = self.loose(place);
@@ -276,8 +273,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn near(&mut self, place: usize, len: usize, rule: usize) {
-        let (Some(entry), Some(pattern)) = (self.catalog.rule(rule), self.catalog.pattern(rule))
-        else {
+        let (Some(entry), Some(pattern)) = (rules::rule(rule), rules::pattern(rule)) else {
             return;
         };
         let read = |text: &[u8]| secrets::near(text, place, len, rule, entry, pattern);
@@ -498,7 +494,7 @@ impl<'a> Scanner<'a> {
             let run_from = run_start(text, place, BASE64, place.saturating_sub(start));
             let run_to = run_end(text, place, BASE64);
             if run_from >= self.origin {
-                self.push(secrets::shaped(text, run_from, run_to, self.origin, self.catalog));
+                self.push(secrets::shaped(text, run_from, run_to, self.origin));
             }
             if run_to - run_from >= RUN_BYTES_MIN && run_from >= self.origin {
                 let unit = self.up_to(units.at(place).1);

@@ -13,7 +13,7 @@ use crate::hit::Hit;
 use crate::limits::{PEM_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::pattern::{Part, Pattern};
 use crate::rule::{Check, Rule};
-use crate::rules::{Catalog, Coded};
+use crate::rules::{self, Coded};
 use crate::value::{Strength, Written, assess, entropy, is_placeholder};
 
 /// Words one of which must stand between a vendor's name and its value.
@@ -538,13 +538,7 @@ pub(crate) fn is_uuid(value: &[u8]) -> bool {
 
 /// Tokens that stand without a name or a prefix of their own but whose shape is none but theirs, by their
 /// longest run at `from..to`.
-pub(crate) fn shaped(
-    bytes: &[u8],
-    from: usize,
-    to: usize,
-    origin: usize,
-    catalog: &Catalog,
-) -> Option<Hit> {
+pub(crate) fn shaped(bytes: &[u8], from: usize, to: usize, origin: usize) -> Option<Hit> {
     let run = cut(bytes, from, to);
     let back = |n: usize| from.checked_sub(n).filter(|start| *start >= origin);
     let (id, start) = match run.len() {
@@ -556,8 +550,8 @@ pub(crate) fn shaped(
         }
         _ => return None,
     };
-    let index = catalog.index_of(id)?;
-    let (rule, pattern) = (catalog.rule(index)?, catalog.pattern(index)?);
+    let index = rules::index_of(id)?;
+    let (rule, pattern) = (rules::rule(index)?, rules::pattern(index)?);
     token(bytes, start, index, rule, pattern).filter(|hit| hit.start == start && hit.end == to)
 }
 
