@@ -7,7 +7,20 @@ use crate::effect::{Effect, Effects, Target, Verb};
 use crate::glob::PathGlob;
 use crate::path::Cover;
 
-/// What must not be changed or run by a governed call.
+/// Says what must not be changed or run by a governed call. Each part is asked for only when a call comes near
+/// it, so whoever has to look for the places first looks when they are needed.
+pub trait Protects {
+    /// Absolute, normalised paths; a folder stands for all below it.
+    fn paths(&self) -> &[String];
+
+    /// Globs of paths, for places that are not known one by one (`**/tollgate.yaml`).
+    fn globs(&self) -> &[PathGlob];
+
+    /// Program names, each with sub-command fronts that must not run; an empty list means all.
+    fn programs(&self) -> &[(String, Vec<String>)];
+}
+
+/// What must not be changed or run by a governed call, known beforehand.
 #[derive(Debug, Clone, Default)]
 pub struct Protected {
     /// Absolute, normalised paths; a folder stands for all below it.
@@ -16,6 +29,20 @@ pub struct Protected {
     pub globs: Vec<PathGlob>,
     /// Program names, each with sub-command fronts that must not run; an empty list means all.
     pub programs: Vec<(String, Vec<String>)>,
+}
+
+impl Protects for Protected {
+    fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
+    fn globs(&self) -> &[PathGlob] {
+        &self.globs
+    }
+
+    fn programs(&self) -> &[(String, Vec<String>)] {
+        &self.programs
+    }
 }
 
 /// How a call touches something protected.
@@ -34,7 +61,7 @@ pub enum Touch<'a> {
 
 impl Effects {
     /// Everything by which the call touches `protected`, in the order of the text.
-    pub fn touches<'a>(&'a self, protected: &'a Protected) -> impl Iterator<Item = Touch<'a>> {
+    pub fn touches<'a>(&'a self, protected: &'a dyn Protects) -> impl Iterator<Item = Touch<'a>> {
         self.iter().filter_map(move |effect| match (&effect.verb, &effect.target) {
             (Verb::Writes | Verb::Deletes, Target::Path(path)) => {
                 // `git ls-files | xargs sed -i`: any file there is, by name none of these. What is deleted so
@@ -43,9 +70,9 @@ impl Effects {
                     return None;
                 }
                 let below = |place: &String| path.within_or_is(place);
-                let places = || protected.paths.iter();
+                let places = || protected.paths().iter();
                 let globbed =
-                    |sought| protected.globs.iter().any(|glob| path.cover(glob) == sought);
+                    |sought| protected.globs().iter().any(|glob| path.cover(glob) == sought);
                 if places().any(below) || globbed(Cover::Itself) {
                     return Some(Touch::Path(effect));
                 }
@@ -55,7 +82,7 @@ impl Effects {
                 Some(if path.is_tree() { Touch::Above(effect) } else { Touch::Path(effect) })
             }
             (Verb::Runs, Target::Program { name, sub }) => {
-                let runs = protected.programs.iter().any(|(program, subs)| {
+                let runs = protected.programs().iter().any(|(program, subs)| {
                     // The name first: nearly every command ends there, and each is asked twice a call.
                     **name == **program
                         && (subs.is_empty()
@@ -67,7 +94,7 @@ impl Effects {
                 let stops =
                     matches!(&**name, "kill" | "pkill" | "killall" | "systemctl" | "launchctl")
                         && protected
-                            .programs
+                            .programs()
                             .iter()
                             .any(|(p, _)| effect.piece.text.contains(p.as_str()));
                 if runs {

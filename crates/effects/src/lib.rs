@@ -31,7 +31,7 @@ pub use call::{Call, ShellKind};
 pub use effect::{Effect, Effects, Piece, Reason, Row, Target, Verb};
 pub use files::{Entry, FileSystem, NoFiles};
 pub use glob::PathGlob;
-pub use guard::{Protected, Touch};
+pub use guard::{Protected, Protects, Touch};
 pub use path::{Cover, PathTarget, Within};
 pub use program::table::{Programs, TableError};
 pub use run::Context;

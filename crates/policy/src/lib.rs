@@ -33,7 +33,7 @@ mod schema;
 
 pub use compile::analysed::{AnalysedEffects, Reach};
 pub use compile::effects::{
-    CallEffects, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
+    CallEffects, CallMemo, DeclaredEffects, EffectSource, Question, Tally, ToolFacts, Verb,
 };
 pub use diagnostic::{Diagnostic, Place, Report, Severity, Source, SourceId, Sources, Span};
 pub use explain::{Explanation, Fate, HookExplanation, explain};

@@ -5,7 +5,9 @@
 //! looks whether the book still leads on from what the key has signed, and signs nothing if it does
 //! not: another checkpoint would bear witness for the forgery.
 //!
-//! It is no proof against whoever can read the key: they can sign, and can write here.
+//! It is no proof against whoever can read the key: they can sign, and can write here. So opening a ledger
+//! takes a line at its word, without the signature, which would be a good part of a short process's life: a
+//! forged line can only close the ledger. Before anything is signed, the signature is looked at.
 
 use crate::book::Book;
 use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, last_checkpoint, origin};
@@ -35,17 +37,17 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Reads a line; none if it is no signed checkpoint.
+    /// Reads a line; none if it is no checkpoint. Whether it is signed is not looked at.
     fn read(line: &[u8]) -> Option<Kept> {
-        let checkpoint = Checkpoint::read(line).filter(Checkpoint::is_signed)?;
+        let checkpoint = Checkpoint::read(line)?;
         let json = Json::read(line).ok()?;
         let text = |key| json.get(key).and_then(Json::as_str);
-        let is_signed = |place: &Place| {
+        let is_of_it = |place: &Place| {
             place.seq() == checkpoint.size
                 && place.tree.root() == checkpoint.root
                 && origin(&place.first) == checkpoint.origin
         };
-        let place = text("place").and_then(read_place).filter(is_signed);
+        let place = text("place").and_then(read_place).filter(is_of_it);
         Some(Kept { folder: text("folder").map(str::to_owned), place, checkpoint })
     }
 
@@ -69,6 +71,16 @@ impl Kept {
             false => Err(set_back(key, folder, self.checkpoint.size, now.seq())),
         }
     }
+}
+
+/// Whoever signs rests on what was signed before, so that must be what it says.
+pub(crate) fn check_signature(key: &Path, kept: &Kept) -> Result<(), StoreError> {
+    if kept.checkpoint.is_signed() {
+        return Ok(());
+    }
+    let what = "the signature of a checkpoint in it is wrong: bring the file back from a copy; or, if it \
+                was damaged by accident, move it away";
+    Err(StoreError::Key { file: last_checkpoint_file(key), what })
 }
 
 pub(crate) fn set_back(key: &Path, folder: &Path, signed: u64, records: u64) -> StoreError {

@@ -181,6 +181,9 @@ impl Writer {
         let to = &self.head.synced;
         let known = origin(&to.first);
         let kept = kept::of_ledger(key, &signer.folder, Some(&known))?;
+        if let Some(kept) = &kept {
+            kept::check_signature(key, kept)?;
+        }
         // Another process may have signed, and pruned, since.
         let later = kept.and_then(|kept| kept.place).filter(|place| place.seq() > from.seq());
         let from = later.as_ref().unwrap_or(from);

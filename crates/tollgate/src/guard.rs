@@ -8,15 +8,16 @@
 use crate::host_files;
 use crate::knowledge;
 use crate::places::Places;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use tollgate_effects::Protected;
+use tollgate_effects::{PathGlob, Protects};
 use tollgate_gate::{
-    EventKind, Hook, Matcher, Opinion, Refusal, Roles, Subject, Test, TestError, Vote, inline,
+    EventKind, Hook, Matcher, Opinion, Refusal, Roles, Session, Subject, Test, TestError, ToolCall,
+    Vote, inline,
 };
 use tollgate_policy::compile::paths::{PathGlobs, literal};
-use tollgate_policy::{AnalysedEffects, LayerStatus, Reach, ToolFacts};
+use tollgate_policy::{AnalysedEffects, CallMemo, LayerStatus, Reach, ToolFacts};
 
 /// The name of the hook that looks first, at what is named; see [`is_guard`].
 pub const GUARD: &str = "tollgate-guards-itself";
@@ -90,9 +91,12 @@ impl Whereabouts {
         let binary = std::env::current_exe().ok();
         let (mut known, mut resolved) = (Vec::new(), Resolved::default());
         let paths = self.paths.iter().chain(&binary);
-        // The user's own folder is known by several ways.
-        let paths: BTreeSet<PathBuf> =
+        let mut paths: Vec<PathBuf> =
             paths.filter_map(|path| std::path::absolute(path).ok()).collect();
+        // By their bytes: the order of components costs more and serves nothing. The user's own folder
+        // is known by several ways.
+        paths.sort_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+        paths.dedup_by(|one, other| one.as_os_str() == other.as_os_str());
         for path in paths {
             let form = resolved.form(&path);
             known.extend([path, form].iter().filter_map(|form| form.to_str()).map(str::to_owned));
@@ -143,40 +147,50 @@ impl Resolved {
     }
 }
 
+/// What is guarded, as it is looked for in a call. Each part is made when a call first comes near it: a
+/// process that lives for one event needs few.
 struct Guard {
     effects: AnalysedEffects,
+    protected: Here,
+    globs: OnceLock<Result<PathGlobs, String>>,
+    /// Two hooks ask about each call.
+    asked: CallMemo<Result<Option<Reach>, String>>,
+}
+
+/// The places and programs that are guarded on this machine.
+struct Here {
     whereabouts: Whereabouts,
-    guarded: OnceLock<Result<Guarded, String>>,
+    paths: OnceLock<Vec<String>>,
+    programs: OnceLock<Vec<(String, Vec<String>)>>,
 }
 
-/// What is guarded, as it is looked for in a call: made for the first call, for most processes that
-/// live for one event see none.
-struct Guarded {
-    protected: Protected,
-    paths: PathGlobs,
-}
+impl Protects for Here {
+    fn paths(&self) -> &[String] {
+        self.paths.get_or_init(|| self.whereabouts.known())
+    }
 
-impl Guarded {
-    fn of(whereabouts: &Whereabouts) -> Result<Guarded, String> {
-        let paths = whereabouts.known();
-        let globs = paths.iter().flat_map(|path| [literal(path), format!("{}/**", literal(path))]);
-        let globs: Vec<String> = globs.collect();
-        let globs = PathGlobs::new(globs.iter().map(String::as_str));
-        let globs = globs.map_err(|error| error.to_string())?;
-        let commands: Vec<String> = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
-        let binary = std::env::current_exe().ok();
-        let name = binary.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        let programs = ["tollgate"].into_iter().chain(name);
-        let programs = programs.map(|name| (name.to_owned(), commands.clone())).collect();
-        let protected = Protected { paths, programs, ..Protected::default() };
-        Ok(Guarded { protected, paths: globs })
+    fn globs(&self) -> &[PathGlob] {
+        &[]
+    }
+
+    fn programs(&self) -> &[(String, Vec<String>)] {
+        self.programs.get_or_init(|| {
+            let commands: Vec<String> =
+                COMMANDS.iter().map(|command| (*command).to_owned()).collect();
+            let binary = std::env::current_exe().ok();
+            let name = binary.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+            let names = ["tollgate"].into_iter().chain(name);
+            names.map(|name| (name.to_owned(), commands.clone())).collect()
+        })
     }
 }
 
 /// The hooks: one in front of all others, one behind them.
 pub(crate) fn hooks(whereabouts: Whereabouts, facts: &ToolFacts) -> [Hook; 2] {
     let effects = knowledge::analysed(facts);
-    let guard = Arc::new(Guard { effects, whereabouts, guarded: OnceLock::new() });
+    let protected = Here { whereabouts, paths: OnceLock::new(), programs: OnceLock::new() };
+    let (globs, asked) = (OnceLock::new(), CallMemo::default());
+    let guard = Arc::new(Guard { effects, protected, globs, asked });
     [(GUARD, Reach::Itself, i32::MIN), (GUARD_OF_FOLDERS, Reach::FolderAbove, i32::MAX)].map(
         |(name, reach, priority)| {
             let refuse = inline(|_| {
@@ -194,10 +208,23 @@ pub(crate) fn hooks(whereabouts: Whereabouts, facts: &ToolFacts) -> [Hook; 2] {
 }
 
 impl Guard {
-    fn guarded(&self) -> Result<&Guarded, TestError> {
-        let guarded = self.guarded.get_or_init(|| Guarded::of(&self.whereabouts)).as_ref();
+    /// How this call touches what is guarded.
+    fn touched(&self, call: &ToolCall, session: &Arc<Session>) -> Result<Option<Reach>, TestError> {
+        let touches = || self.effects.touches(call, session, &self.protected, || self.globs());
         // Not to know what is guarded closes the gate: a test that errs is a fault of a judge.
-        guarded.map_err(|cause| TestError { condition: GUARD.into(), cause: cause.clone() })
+        let touched = self.asked.of(call, session, touches);
+        touched.map_err(|cause| TestError { condition: GUARD.into(), cause })
+    }
+
+    fn globs(&self) -> Result<&PathGlobs, String> {
+        let made = self.globs.get_or_init(|| {
+            let paths = self.protected.paths().iter();
+            let globs = paths.flat_map(|path| [literal(path), format!("{}/**", literal(path))]);
+            let globs: Vec<String> = globs.collect();
+            let globs = PathGlobs::new(globs.iter().map(String::as_str));
+            globs.map_err(|error| error.to_string())
+        });
+        made.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -210,19 +237,15 @@ struct Look {
 impl Test for Look {
     fn test(&self, subject: &Subject<'_>) -> Result<bool, TestError> {
         let Some(call) = subject.payload.tool_call() else { return Ok(false) };
-        let session = &subject.event.session;
-        let guarded = self.guard.guarded()?;
-        let effects = &self.guard.effects;
-        let touched = effects.touches(call, session, &guarded.protected, &guarded.paths);
+        let touched = self.guard.touched(call, &subject.event.session)?;
         Ok(touched == Some(self.reach))
     }
 
     fn describe(&self) -> String {
-        match self.guard.guarded() {
-            Ok(Guarded { protected, .. }) => {
-                format!("touches {:?} or {:?}", protected.paths, protected.programs)
-            }
-            Err(error) => format!("cannot tell what it guards: {}", error.cause),
+        let (paths, programs) = (self.guard.protected.paths(), self.guard.protected.programs());
+        match self.reach {
+            Reach::Itself => format!("touches {paths:?} or {programs:?}"),
+            Reach::FolderAbove => format!("touches a folder above {paths:?}"),
         }
     }
 }

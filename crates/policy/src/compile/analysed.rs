@@ -12,7 +12,7 @@ use super::rooted::Rooted;
 use std::sync::Arc;
 use tollgate_effects as seen;
 use tollgate_effects::{
-    Call, Context, Cover, Effects, FileSystem, Programs, Protected, Row, Target, Touch, Within,
+    Call, Context, Cover, Effects, FileSystem, Programs, Protects, Row, Target, Touch, Within,
 };
 use tollgate_gate::{Json, Session, ToolCall};
 
@@ -63,34 +63,42 @@ impl AnalysedEffects {
     }
 
     /// How this call would change or run something protected; `None` when it would not, as far as its
-    /// effects are known.
-    pub fn touches(
+    /// effects are known. `paths` are the protected ones as globs, for what is only declared of a tool.
+    ///
+    /// # Errors
+    /// What `paths` says.
+    pub fn touches<'p, E>(
         &self,
         call: &ToolCall,
         session: &Session,
-        protected: &Protected,
-        paths: &paths::PathGlobs,
-    ) -> Option<Reach> {
+        protected: &dyn Protects,
+        paths: impl FnOnce() -> Result<&'p paths::PathGlobs, E>,
+    ) -> Result<Option<Reach>, E> {
         let is_declared = self.facts.arguments.contains_key(self.facts.canonical(&call.tool));
         if !is_declared && call.call.is_none() {
-            return None;
+            return Ok(None);
         }
         let (calls, _) = self.calls(call);
         let mut reach = None;
         for seen in self.look_at(&calls, &Place::of(session)) {
             for touch in seen.touches(protected) {
                 if !matches!(touch, Touch::Above(_)) {
-                    return Some(Reach::Itself);
+                    return Ok(Some(Reach::Itself));
                 }
                 reach = Some(Reach::FolderAbove);
             }
         }
+        let arguments = self.facts.arguments.get(self.facts.canonical(&call.tool));
+        let changes = |(verb, _): &(Verb, String)| matches!(verb, Verb::Writes | Verb::Deletes);
+        if !arguments.is_some_and(|arguments| arguments.iter().any(changes)) {
+            return Ok(reach);
+        }
         let declared = self.declared.effects(&ToolCall { call: None, ..call.clone() }, session);
-        let question = Question::Paths(paths.clone());
+        let question = Question::Paths(paths()?.clone());
         let touched = [Verb::Writes, Verb::Deletes]
             .iter()
             .any(|verb| declared.tally(*verb, &question).some > 0);
-        if touched { Some(Reach::Itself) } else { reach }
+        Ok(if touched { Some(Reach::Itself) } else { reach })
     }
 
     /// What this call would do, as far as it is seen: one set for each command or canonical call in it.

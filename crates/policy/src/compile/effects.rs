@@ -190,18 +190,12 @@ impl Quantifier {
 /// The effects of the last calls, so that the hooks of one decision ask once.
 pub(crate) struct EffectMemo {
     source: Arc<dyn EffectSource>,
-    kept: Mutex<Vec<Kept>>,
-}
-
-struct Kept {
-    call: ToolCall,
-    session: Arc<Session>,
-    effects: Arc<dyn CallEffects>,
+    memo: CallMemo<Arc<dyn CallEffects>>,
 }
 
 impl EffectMemo {
     pub(crate) fn new(source: Arc<dyn EffectSource>) -> EffectMemo {
-        EffectMemo { source, kept: Mutex::new(Vec::new()) }
+        EffectMemo { source, memo: CallMemo::default() }
     }
 
     pub(crate) fn source(&self) -> &Arc<dyn EffectSource> {
@@ -209,24 +203,41 @@ impl EffectMemo {
     }
 
     pub(crate) fn of(&self, call: &ToolCall, session: &Arc<Session>) -> Arc<dyn CallEffects> {
+        self.memo.of(call, session, || self.source.effects(call, session))
+    }
+}
+
+/// What was made of the last calls.
+pub struct CallMemo<T> {
+    kept: Mutex<Vec<(ToolCall, Arc<Session>, T)>>,
+}
+
+impl<T> Default for CallMemo<T> {
+    fn default() -> CallMemo<T> {
+        CallMemo { kept: Mutex::new(Vec::new()) }
+    }
+}
+
+impl<T: Clone> CallMemo<T> {
+    /// What was made of this very call of this very session, or is made of it now.
+    pub fn of(&self, call: &ToolCall, session: &Arc<Session>, make: impl FnOnce() -> T) -> T {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |k: &&Kept| {
-            Arc::ptr_eq(&k.call.arguments, &call.arguments)
-                && same_arc(k.call.call.as_ref(), call.call.as_ref())
-                && k.call.tool == call.tool
-                && k.call.server == call.server
-                && Arc::ptr_eq(&k.session, session)
+        let same = |(known, of, _): &&(ToolCall, Arc<Session>, T)| {
+            Arc::ptr_eq(&known.arguments, &call.arguments)
+                && same_arc(known.call.as_ref(), call.call.as_ref())
+                && known.tool == call.tool
+                && known.server == call.server
+                && Arc::ptr_eq(of, session)
         };
-        if let Some(known) = kept.iter().find(same) {
-            return Arc::clone(&known.effects);
+        if let Some((_, _, made)) = kept.iter().find(same) {
+            return made.clone();
         }
-        let effects = self.source.effects(call, session);
+        let made = make();
         if kept.len() >= EFFECTS_KEPT_MAX {
             kept.remove(0);
         }
-        let (call, session) = (call.clone(), Arc::clone(session));
-        kept.push(Kept { call, session, effects: Arc::clone(&effects) });
-        effects
+        kept.push((call.clone(), Arc::clone(session), made.clone()));
+        made
     }
 }
 
