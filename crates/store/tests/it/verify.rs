@@ -501,6 +501,26 @@ fn a_book_whose_signed_part_was_made_anew_is_not_signed_again() {
 }
 
 #[test]
+fn a_forged_checkpoint_beside_the_key_keeps_anything_from_being_signed_and_is_named() {
+    let signed = Signed::new();
+    let kept = last_checkpoint_file(&signed.key_file());
+    let text = fs::read_to_string(&kept).unwrap();
+    let at = text.find("\"signature\":\"").unwrap() + "\"signature\":\"".len();
+    let other = if text[at..].starts_with('0') { "1" } else { "0" };
+    fs::write(&kept, [&text[..at], other, &text[at + 1..]].concat()).unwrap();
+    let before = signed.checkpoints().len();
+    let ledger = signed.ledger(Committer::Caller).unwrap();
+    let appended = (0..40).map(|_| append(&ledger, "more")).find_map(Result::err);
+    assert!(appended.is_some_and(|error| error.to_string().contains("signature")));
+    assert_eq!(signed.checkpoints().len(), before);
+    let found = signed.verify_with_kept(signed.last()).findings;
+    assert!(
+        found.iter().any(|f| matches!(f, Finding::BadSignature { by: Source::Kept(1) })),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn ledgers_that_share_a_key_are_each_known_by_their_folder() {
     let signed = Signed::new();
     let last = signed.last();
