@@ -139,7 +139,7 @@ impl<'g> Chain<'g> {
 
     /// The hook at a place.
     pub(crate) fn hook(&self, place: u32) -> Option<&'g Hook> {
-        self.ruleset.placed().get(place as usize).map(|placed| &placed.hook)
+        self.ruleset.placed().get(place as usize).map(|placed| &*placed.hook)
     }
 
     /// The hook of an entry of `votes`.

@@ -172,10 +172,10 @@ pub enum HookError {
     },
 }
 
-/// A hook in a ruleset.
+/// A hook in a ruleset. Rulesets are made from one another, so they share their hooks.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
-    pub(crate) hook: Hook,
+    pub(crate) hook: Arc<Hook>,
     pub(crate) rank: Rank,
     pub(crate) counts: Arc<HookCounts>,
 }
@@ -185,7 +185,7 @@ impl Placed {
     pub(crate) fn new(hook: Hook, order: u32) -> Result<Placed, HookError> {
         check(&hook)?;
         let rank = Rank { priority: hook.priority, order };
-        Ok(Placed { hook, rank, counts: Arc::default() })
+        Ok(Placed { hook: Arc::new(hook), rank, counts: Arc::default() })
     }
 
     /// The same place with another way of running the hook.
@@ -299,7 +299,7 @@ impl Ruleset {
 
     /// Its hooks, in the order in which they run.
     pub fn hooks(&self) -> impl Iterator<Item = &Hook> {
-        self.hooks.iter().map(|placed| &placed.hook)
+        self.hooks.iter().map(|placed| &*placed.hook)
     }
 
     /// Takes another digest, of the source that this was compiled from.
@@ -384,7 +384,7 @@ impl Registry {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Hook> {
-        self.by_name.get(name).and_then(|at| self.hooks.get(*at)).map(|placed| &placed.hook)
+        self.by_name.get(name).and_then(|at| self.hooks.get(*at)).map(|placed| &*placed.hook)
     }
 
     pub(crate) fn add(&mut self, hook: Hook) -> Result<Registered, HookError> {
@@ -412,7 +412,7 @@ impl Registry {
         self.by_name.remove(name);
         let placed = self.hooks.remove(at);
         self.reindex();
-        Ok(placed.hook)
+        Ok(Arc::unwrap_or_clone(placed.hook))
     }
 
     fn check_no_guard(&self, name: &str) -> Result<(), HookError> {

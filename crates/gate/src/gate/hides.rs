@@ -42,7 +42,7 @@ impl Gate {
         let candidates = ruleset.candidates(event, &event.payload);
         let hooks = candidates.iter().filter_map(|place| placed.get(*place as usize));
         hooks
-            .map(|placed| &placed.hook)
+            .map(|placed| &*placed.hook)
             .filter(|hook| hook.handler.hides() && self.acts(hook, event))
             .collect()
     }

@@ -54,7 +54,7 @@ impl Gate {
         };
         let candidates = ruleset.candidates(event, &event.payload);
         let hooks = candidates.iter().filter_map(|place| ruleset.placed().get(*place as usize));
-        let hooks = hooks.map(|placed| &placed.hook);
+        let hooks = hooks.map(|placed| &*placed.hook);
         let masking = hooks.filter(|hook| hook.handler.masking().is_some());
         masks.hooks = masking.filter(|hook| self.acts(hook, event) && concerns(hook)).collect();
         masks
