@@ -23,14 +23,14 @@ const TABLES: [&[Rule]; 7] =
 
 /// How many rules there are.
 pub(crate) const COUNT: usize = {
-    let (mut table, mut count) = (0, 0);
-    while table < TABLES.len() {
-        count += TABLES[table].len();
-        table += 1;
+    let (mut tables, mut count) = (TABLES.as_slice(), 0);
+    while let [table, rest @ ..] = tables {
+        (count, tables) = (count + table.len(), rest);
     }
     count
 };
 
+#[expect(clippy::indexing_slicing, reason = "checked when this is compiled")]
 static RULES: [&Rule; COUNT] = {
     let mut rules = [&TABLES[0][0]; COUNT];
     let (mut table, mut count) = (0, 0);
