@@ -12,7 +12,8 @@ use tollgate::gate::{
 };
 use tollgate::ledger::ledger_options;
 use tollgate::places::user_name;
-use tollgate::policy::{Layer, Loaded};
+use tollgate::policy::layers::TrustError;
+use tollgate::policy::{Layer, Loaded, PrivateError};
 use tollgate::store::{Committer, DiskState, FileLedger, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Switches, SwitchesError};
 
@@ -187,7 +188,7 @@ pub(crate) fn misplaced(error: &PlacesError) -> Failure {
 pub(crate) fn unloaded(error: &PlacesLoadError) -> Failure {
     match error {
         PlacesLoadError::Places(error) => misplaced(error),
-        PlacesLoadError::Trust(error) => Failure::usage(error, TRUST_REMEDY),
+        PlacesLoadError::Trust(error) => untrusted(error),
         PlacesLoadError::Policy(failure) => Failure::policy(failure),
     }
 }
@@ -195,15 +196,44 @@ pub(crate) fn unloaded(error: &PlacesLoadError) -> Failure {
 pub(crate) fn unopened(error: &OpenError) -> Failure {
     match error {
         OpenError::Places(error) => misplaced(error),
-        OpenError::Trust(error) => Failure::usage(error, TRUST_REMEDY),
+        OpenError::Trust(error) => untrusted(error),
         OpenError::Policy(failure) => Failure::policy(failure),
         OpenError::NoPolicy => Failure::usage(error, "`tollgate init` writes one to start from"),
         OpenError::Hook(_) | OpenError::Store(_) => Failure::internal(error),
     }
 }
 
-const TRUST_REMEDY: &str =
-    "mend its owner and mode, or take the file away and trust the projects again";
+fn untrusted(error: &TrustError) -> Failure {
+    match error {
+        TrustError::Private(error) => Failure::usage(error, private_remedy(error)),
+        TrustError::Malformed { .. } => {
+            Failure::usage(error, "take the file away, and trust the projects again")
+        }
+    }
+}
+
+/// What makes a private file one that is believed again. It can be the folder that is at fault, which nobody
+/// should take away.
+pub(crate) fn private_remedy(error: &PrivateError) -> String {
+    match error {
+        PrivateError::NotPrivate { path, why } => match path.is_dir() {
+            true => format!(
+                "look at what others have put there, then: chmod go-w {0} (and chown it, if it is not yours)",
+                path.display()
+            ),
+            false if why.contains("mode") => {
+                format!("look at what it says, then: chmod 600 {}", path.display())
+            }
+            false => {
+                format!("look at `{}`, and make it a file of yours with mode 600", path.display())
+            }
+        },
+        PrivateError::Io { path, .. } => {
+            format!("make `{}` and its folders readable and writable for you", path.display())
+        }
+        PrivateError::TooLarge { path, .. } => format!("move `{}` away", path.display()),
+    }
+}
 
 impl From<SwitchesError> for Failure {
     fn from(error: SwitchesError) -> Failure {
@@ -211,16 +241,19 @@ impl From<SwitchesError> for Failure {
     }
 }
 
-fn unswitched(error: &SwitchesError) -> Failure {
+pub(crate) fn unswitched(error: &SwitchesError) -> Failure {
     match error {
         SwitchesError::TooLong => {
             Failure::usage(error, "name a shorter time, and pause again later")
         }
         SwitchesError::Reason => Failure::usage(error, "say why: --reason \"...\""),
         SwitchesError::TooMany => Failure::usage(error, "change the policy instead"),
-        SwitchesError::Private(_)
-        | SwitchesError::Malformed { .. }
-        | SwitchesError::Lock { .. } => {
+        SwitchesError::Private(cause) => Failure::usage(error, private_remedy(cause)),
+        SwitchesError::Lock { path, .. } => Failure::usage(
+            error,
+            format!("make `{}` and its folder writable for you", path.display()),
+        ),
+        SwitchesError::Malformed { .. } => {
             Failure::usage(error, "take the file away: every hook is in force then")
         }
     }

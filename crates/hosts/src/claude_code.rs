@@ -83,6 +83,7 @@ static FACTS: Facts = Facts {
         "files mentioned with @ in a prompt (use its own Read deny rules)",
         "calls that fail its schema check",
         "the output of shell commands inside skills",
+        "the structured copy of an MCP result that its own transcript keeps (`mcpMeta`)",
         "what the model is sent",
     ],
 };
@@ -113,8 +114,8 @@ const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 /// How the entry points begin at which nobody is known to sit.
 const HEADLESS_ENTRY: &str = "sdk-";
 
-/// Modes in which nobody is shown a question.
-const SILENT_MODES: [&str; 3] = ["dontAsk", "bypassPermissions", "auto"];
+/// Modes in which somebody is shown a question. Of one that is not known nobody can say so.
+const ASKING_MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
 
 fn reading(call: &ToolCall) -> Option<Json> {
     call::read(TOOLS, call)
@@ -227,8 +228,8 @@ impl Host for ClaudeCode {
         let event = fields.event(event, |name| FACTS.event(name))?;
         let who = who(&fields)?;
         let (payload, bounds) = payload(event.name, &fields)?;
-        let is_silent = who.mode.as_deref().is_some_and(|mode| SILENT_MODES.contains(&mode));
-        let can_ask = event.name == "PreToolUse" && who.mode.is_some() && !is_silent;
+        let asks = who.mode.as_deref().is_some_and(|mode| ASKING_MODES.contains(&mode));
+        let can_ask = event.name == "PreToolUse" && asks;
         Ok(Heard { event, who, payload, bounds, can_ask, notice: None, message })
     }
 

@@ -7,12 +7,17 @@
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use tollgate_gate::Timestamp;
 use tollgate_policy::private::{self, PrivateError};
 
 /// The file, in the state folder.
 const FILE: &str = "installs.json";
+/// Its lock.
+const LOCK: &str = "installs.lock";
 /// The folder of backups, in the state folder.
 const BACKUPS: &str = "backups";
 /// Largest file of installs, and largest backup, in bytes.
@@ -42,6 +47,11 @@ pub struct Install {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installs(Vec<Install>);
 
+/// The lock under which installs and the settings that they are about change: one install at a time, for each
+/// reads, changes and writes two files. It is held until it is dropped.
+#[derive(Debug)]
+pub struct InstallLock(#[expect(dead_code, reason = "its life is the lock")] File);
+
 /// Why installs cannot be known or written down.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallsError {
@@ -56,6 +66,15 @@ pub enum InstallsError {
         /// Why.
         cause: String,
     },
+    /// The state folder cannot be used.
+    #[error("`{path}` cannot be locked: {cause}")]
+    Lock {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
 }
 
 impl Install {
@@ -66,6 +85,23 @@ impl Install {
 }
 
 impl Installs {
+    /// Waits until no other process installs or takes out.
+    ///
+    /// # Errors
+    /// [`InstallsError::Lock`] when there can be no lock file.
+    pub fn lock(state: &Path) -> Result<InstallLock, InstallsError> {
+        let path = state.join(LOCK);
+        let lock = || {
+            if !state.exists() {
+                DirBuilder::new().recursive(true).mode(0o700).create(state)?;
+            }
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+            file.lock()?;
+            Ok(InstallLock(file))
+        };
+        lock().map_err(|cause| InstallsError::Lock { path: path.clone(), cause })
+    }
+
     /// Reads the installs of a state folder; without a file there are none.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use tollgate_gate::Timestamp;
+use tollgate_gate::{Name, Timestamp};
 use tollgate_policy::layers::{TrustError, TrustStore};
 use tollgate_policy::snapshot::{Freshness, last_good, load_with_snapshot};
 use tollgate_policy::{Layer, LayerKind, LayerState, LoadFailure, Loaded, load};
@@ -97,6 +97,9 @@ impl PlacesError {
             PlacesError::Start { .. } => "start in a folder that can be read".to_owned(),
             PlacesError::NotSafe { kind: LayerKind::Managed, path, .. } => {
                 format!("as the administrator: chown root {0} && chmod go-w {0}", path.display())
+            }
+            PlacesError::NotSafe { path, why, .. } if *why == OTHERS => {
+                format!("look at what it says, then make it yours: chown $USER {}", path.display())
             }
             PlacesError::NotSafe { path, .. } => {
                 format!("look at what it says, then: chmod go-w {}", path.display())
@@ -271,7 +274,8 @@ impl Places {
             layers.push(Layer::named(LayerKind::Managed, &self.managed));
         }
         for path in self.user_policies()? {
-            if !self.policies.is_empty() || user_is_there(&path)? {
+            // One that was named and is not there is an error where it is read.
+            if user_is_there(&path)? || !self.policies.is_empty() {
                 layers.push(Layer::named(LayerKind::User, path));
             }
         }
@@ -344,11 +348,20 @@ impl Places {
         let sources = knowledge::sources(Some(&state));
         let options = knowledge::options(&environment, trust.as_ref(), now, &sources);
         match load_with_snapshot(&layers, &options, &state) {
-            Ok((loaded, freshness, _)) => Ok((loaded, freshness)),
+            Ok((loaded, freshness, _)) => Ok((check_includes(loaded)?, freshness)),
             Err(failure) => match last_good(&layers, &options, &state) {
-                Some(loaded) => Ok((loaded, Freshness::LastGood)),
+                Some(loaded) => Ok((check_includes(loaded)?, Freshness::LastGood)),
                 None => Err(failure.into()),
             },
+        }
+    }
+
+    /// The digest of the policy that processes for one call go on with because the files do not load; `None`
+    /// where they load, or where no earlier one is known.
+    pub fn last_good(&self, now: Timestamp) -> Option<Name> {
+        match self.load_for_a_call(now) {
+            Ok((loaded, Freshness::LastGood)) => Some(loaded.digest),
+            Ok(_) | Err(_) => None,
         }
     }
 
@@ -362,7 +375,7 @@ impl Places {
         let environment = |name: &str| std::env::var(name).ok();
         let sources = knowledge::sources(self.state().ok().as_deref());
         let options = knowledge::options(&environment, trust.as_ref(), now, &sources);
-        Ok(load(layers, &options)?)
+        Ok(check_includes(load(layers, &options)?)?)
     }
 }
 
@@ -389,20 +402,53 @@ pub fn why_ignored(state: LayerState) -> &'static str {
     }
 }
 
-/// A user's policy is the user's: it may be a link, as dotfiles often are, but nobody else's file.
+/// Why a policy that is somebody else's is not to be trusted.
+const OTHERS: &str = "it belongs to somebody else";
+
+/// A user's policy is the user's: it may be a link, as dotfiles often are, but nobody else's file, nor one in
+/// a folder in which others could put theirs in its place.
 fn user_is_there(path: &Path) -> Result<bool, PlacesError> {
     let kind = LayerKind::User;
     if look(kind, path)?.is_none() {
         return Ok(false);
     }
-    let found = fs::metadata(path);
-    let found = found.map_err(|cause| PlacesError::Look { kind, path: path.into(), cause })?;
-    let why = match found.uid() {
-        uid if uid != 0 && uid != geteuid().as_raw() => "it belongs to somebody else",
-        _ if found.mode() & 0o002 != 0 => "everybody can write to it",
-        _ => return Ok(true),
+    let there = |path: &Path| {
+        fs::metadata(path).map_err(|cause| PlacesError::Look { kind, path: path.into(), cause })
     };
-    Err(PlacesError::NotSafe { kind, path: path.to_owned(), why: why.to_owned() })
+    let found = there(path)?;
+    // What is no file (a pipe, a terminal) has no lasting text that others could change.
+    if !found.is_file() {
+        return Ok(true);
+    }
+    check_own(path, &found)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let above = there(folder)?;
+    // A sticky folder lets others add, not exchange.
+    if above.mode() & 0o1000 == 0 {
+        check_own(folder, &above)?;
+    }
+    Ok(true)
+}
+
+/// Whether a file or folder is this user's or root's, and not for everybody to write.
+fn check_own(path: &Path, found: &Metadata) -> Result<(), PlacesError> {
+    let why = match found.uid() {
+        uid if uid != 0 && uid != geteuid().as_raw() => OTHERS,
+        _ if found.mode() & 0o002 != 0 => "everybody can write to it",
+        _ => return Ok(()),
+    };
+    let (kind, path, why) = (LayerKind::User, path.to_owned(), why.to_owned());
+    Err(PlacesError::NotSafe { kind, path, why })
+}
+
+/// The files that a user's policy includes are as much the user's as the policy itself.
+fn check_includes(loaded: Loaded) -> Result<Loaded, PlacesError> {
+    let users = loaded.layers.iter().filter(|layer| layer.kind == LayerKind::User);
+    for include in users.flat_map(|layer| &layer.includes) {
+        user_is_there(include)?;
+    }
+    Ok(loaded)
 }
 
 /// Looks at a file without following it; `None` when there is none.

@@ -5,13 +5,14 @@ use super::approvals::unusable;
 use super::hooks::state;
 use super::sessions::failed;
 use crate::args::{Format, Globals, StatusArguments};
-use crate::desk::{Desk, misplaced, unloaded};
+use crate::desk::{Desk, misplaced, unloaded, unswitched};
 use crate::exit::{Exit, Failure};
 use crate::output::{answer, say};
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use tollgate::gate::Name;
 use tollgate::gate::text::shown;
 use tollgate::ledger::LEDGER_KEY;
 use tollgate::places::why_ignored;
@@ -25,10 +26,12 @@ use tollgate::{PlacesLoadError, Switches};
 /// What is in force, or why nothing is.
 struct Found {
     policy: Option<Loaded>,
+    /// The digest of the policy that hooks go on with where the files do not load.
+    last_good: Option<Name>,
     problems: Option<String>,
     layers: Vec<LayerStatus>,
-    /// `Err`: they cannot be read, and nothing is switched.
-    switches: Result<Switches, String>,
+    /// `Err`: they cannot be read, and nothing is switched; with what to do about it.
+    switches: Result<Switches, Failure>,
     state: PathBuf,
     ledger: Option<PathBuf>,
     /// Why the ledger cannot go on.
@@ -41,9 +44,10 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
     let desk = Desk::new(globals)?;
     let state = desk.places.state().map_err(|error| misplaced(&error))?;
     let state_folder = state.clone();
-    let switches = Switches::read(&state).map_err(|error| error.to_string());
+    let switches = Switches::read(&state).map_err(|error| unswitched(&error));
     let mut found = Found {
         policy: None,
+        last_good: None,
         problems: None,
         layers: Vec::new(),
         switches,
@@ -65,6 +69,7 @@ pub(crate) fn run(globals: &Globals, arguments: &StatusArguments) -> Result<Exit
         Err(PlacesLoadError::Policy(failure)) => {
             found.layers.clone_from(&failure.layers);
             found.problems = Some(failure.to_string());
+            found.last_good = desk.places.last_good(desk.now());
         }
         Err(error) => return Err(unloaded(&error)),
     }
@@ -111,7 +116,16 @@ fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {
             let mode = policy.settings.mode.name();
             let _ = writeln!(out, "mode     {mode}\npolicy   {} ({hooks} hooks)", policy.digest);
         }
-        None => out.push_str("mode     NO POLICY IS IN FORCE: whatever needs one is refused\n"),
+        None => match &found.last_good {
+            Some(digest) => {
+                let _ = writeln!(
+                    out,
+                    "mode     THE POLICY DOES NOT LOAD: hooks of agents go on with the last good one,\n         \
+                     {digest}; whatever else needs a policy is refused"
+                );
+            }
+            None => out.push_str("mode     NO POLICY IS IN FORCE: whatever needs one is refused\n"),
+        },
     }
     let _ = writeln!(out, "\nlayers");
     layer_lines(&mut out, desk, found)?;
@@ -124,7 +138,8 @@ fn text(desk: &Desk, found: &Found) -> Result<String, Failure> {
     }
     hook_lines(&mut out, desk, found, switches);
     if let Err(error) = &found.switches {
-        let _ = writeln!(out, "\nwarning: {error}\n  nothing is switched; take the file away");
+        let (what, remedy) = error.parts();
+        let _ = writeln!(out, "\nwarning: {what}\n  so nothing is switched; {remedy}");
     }
     let ledger = match (&found.ledger, &found.policy) {
         (Some(folder), _) => folder.display().to_string(),
@@ -223,10 +238,11 @@ fn as_json(desk: &Desk, found: &Found) -> Value {
         "version": 1,
         "mode": found.policy.as_ref().map(|policy| policy.settings.mode),
         "policy": found.policy.as_ref().map(|policy| policy.digest.to_string()),
+        "last_good_policy": found.last_good.as_ref().map(ToString::to_string),
         "layers": found.layers,
         "hooks_not_acting": hooks,
         "paused": paused,
-        "switches_error": found.switches.as_ref().err(),
+        "switches_error": found.switches.as_ref().err().map(|error| error.parts().0),
         "state": found.state,
         "ledger": found.ledger,
         "ledger_error": found.ledger_error,

@@ -12,10 +12,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tollgate_hosts::{Answer, Heard, Host};
+use tollgate_hosts::settings::ANSWER_MS;
+use tollgate_hosts::{Answer, Crash, Heard, Host};
 
 /// By when an answer is given, in milliseconds, whatever happens; far below every host's own limit.
-const DEADLINE_MS: u64 = 8_000;
+const DEADLINE_MS: u64 = ANSWER_MS;
 /// The share of a host's own time limit that is used at most, where that is shorter.
 const SHARE_OF_LIMIT: u64 = 2;
 /// How much of the time until then a call may wait for a person: three quarters.
@@ -51,7 +52,11 @@ fn limit_ms(host: &dyn Host, heard: &Heard) -> u64 {
 
 /// How long a call may wait for a person's answer, in milliseconds. The question must be refused before the
 /// time is over: what is over time is answered as the policy says of internal errors, and that can be open.
+/// Nobody is waited for where the host lets the call run when its own limit is over, whatever is configured.
 pub(super) fn wait_ms_max(host: &dyn Host, heard: &Heard) -> u64 {
+    if matches!(host.facts().on_timeout, Crash::Open) {
+        return 0;
+    }
     let (part, whole) = WAIT_SHARE;
     limit_ms(host, heard).min(DEADLINE_MS) * part / whole
 }

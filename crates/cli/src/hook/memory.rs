@@ -9,6 +9,7 @@ use super::{Trouble, Verdict, places};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tollgate::gate::{Object, Timestamp};
 use tollgate::policy::private;
 use tollgate::store::HashValue;
@@ -20,6 +21,13 @@ const FOLDER: &str = "hosts";
 const BYTES_MAX: usize = 256 * 1024;
 /// Most calls under way that are remembered of a session; the oldest go first.
 const CALLS_MAX: usize = 512;
+
+/// The file whose age says when the folder was last swept.
+const SWEPT: &str = "swept";
+/// How often that is.
+const SWEEP_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long the file of a session is kept after its last change.
+const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// What is remembered of one session.
 pub(super) struct Memory {
@@ -63,10 +71,33 @@ impl Memory {
         })
     }
 
-    /// The session is over.
+    /// The session is over. Its lock stays until it is swept: somebody may wait for it.
     pub(super) fn forget(&mut self) {
-        // What is left over is an old file of a few bytes.
+        // What is left over is an old file of a few bytes, which is swept one day.
         let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// Takes away the files of sessions that nobody has heard of for long: not every host tells of their end.
+    /// Asked for when a session begins, at most once a day.
+    pub(super) fn sweep(&self) {
+        let Some(folder) = self.path.parent() else { return };
+        let is_older = |path: &Path, than: Duration| {
+            let changed = std::fs::metadata(path).and_then(|found| found.modified());
+            changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > than))
+        };
+        let mark = folder.join(SWEPT);
+        if mark.exists() && !is_older(&mark, SWEEP_EVERY) {
+            return;
+        }
+        // A folder that cannot be swept holds what it has to all the same.
+        if std::fs::write(&mark, "").is_err() {
+            return;
+        }
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if is_older(&entry.path(), KEPT_FOR) && entry.file_name() != SWEPT {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Gives a call of a host without call ids one: a new one before it runs, the oldest of its like

@@ -30,6 +30,7 @@ use tollgate::gate::{
 };
 use tollgate::places::user_name;
 use tollgate::policy::snapshot::Freshness;
+use tollgate::policy::{Diagnostic, Severity};
 use tollgate::store::{DiskState, StoreError, SystemClock};
 use tollgate::{OpenError, Places, PlacesError, PlacesLoadError, Tollgate};
 use tollgate_hosts::{Answer, EventUse, Heard, Host, Wanted, salvaged, speaker, wanted};
@@ -246,11 +247,19 @@ fn unloaded(error: &PlacesLoadError) -> Trouble {
     match error {
         PlacesLoadError::Policy(failure) => {
             let is_none = failure.report.diagnostics.iter().any(|found| found.code == "no-policy");
-            let (code, what) = match is_none {
-                true => ("no_policy", "there is no policy in force"),
-                false => ("bad_policy", "the policy does not load"),
-            };
-            Trouble::new(code, what)
+            if is_none {
+                return Trouble::new("no_policy", "there is no policy in force");
+            }
+            let wrong = |found: &&Diagnostic| found.severity == Severity::Error;
+            let places = failure.report.diagnostics.iter().filter(wrong);
+            let mut sources =
+                places.filter_map(|found| failure.report.sources.get(found.place.as_ref()?.source));
+            match sources.next().map(|source| &source.name) {
+                Some(file) => {
+                    Trouble::new("bad_policy", format!("the policy `{file}` does not load"))
+                }
+                None => Trouble::new("bad_policy", "the policy does not load"),
+            }
         }
         PlacesLoadError::Places(error) => Trouble::new("bad_policy", error),
         PlacesLoadError::Trust(error) => Trouble::new("bad_policy", error),
@@ -274,6 +283,7 @@ fn judged(
     let is_own = session.id.starts_with(OWN_SESSIONS);
     let can_ask = heard.can_ask && !host.is_unattended(&variable);
     if begins(heard) {
+        memory.sweep();
         end_answers(&policy.places, &heard.who.session)?;
     }
     let mut builder = Tollgate::builder();

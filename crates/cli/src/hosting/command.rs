@@ -6,11 +6,7 @@ use crate::desk::{Desk, misplaced};
 use crate::exit::Failure;
 use std::path::{Path, PathBuf};
 use tollgate_hosts::EventFacts;
-use tollgate_hosts::settings::{Scope, stops_a_call};
-
-/// What a project's hooks say where `tollgate` is missing. It must not hold a single quote.
-const MISSING: &str = "this project is governed by Tollgate, and there is no `tollgate` in the path: \
-                       get it from https://github.com/tollgate/tollgate, then run `tollgate trust` here";
+use tollgate_hosts::settings::{Scope, portable};
 
 /// How the hooks of an install call Tollgate.
 #[derive(Debug)]
@@ -92,16 +88,7 @@ impl Calling {
                 command.push_str(&event_flag);
                 command
             }
-            // Exit code 2 refuses a call. At other events it would say something else (do not stop, try
-            // again), and nothing can have run without the binary.
-            Calling::Portable if stops_a_call(event) => format!(
-                "sh -c 'command -v tollgate >/dev/null 2>&1 || {{ printf \"%s\\n\" \"{}\" >&2; exit 2; }}; \
-                 exec tollgate hook {host}{event_flag}'",
-                MISSING.replace('`', "\\`")
-            ),
-            Calling::Portable => format!(
-                "sh -c 'command -v tollgate >/dev/null 2>&1 || exit 0; exec tollgate hook {host}{event_flag}'"
-            ),
+            Calling::Portable => portable(known.form, event),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! left behind: it was used since the install, and never called.
 
 use super::findings::{Finding, Grave, common, of_host};
+use super::install::unnoted;
 use super::self_test::{Proof, prove};
 use super::{Known, home, known, settings_file};
 use crate::args::{DoctorArguments, Format, Globals};
@@ -54,7 +55,9 @@ pub(crate) fn run(globals: &Globals, arguments: &DoctorArguments) -> Result<Exit
     }
     let mut findings = common(&desk, &cases);
     if let Err(error) = &installs {
-        findings.push(Finding::wrong(None, "installs-unreadable", error, "take the file away"));
+        let failure = unnoted(error);
+        let (what, remedy) = failure.parts();
+        findings.push(Finding::wrong(None, "installs-unreadable", what, remedy));
     }
     for case in &cases {
         findings.extend(of_host(&desk, case));

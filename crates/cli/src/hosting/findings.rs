@@ -1,14 +1,15 @@
 //! What the doctor finds, each with a remedy: of the policy and the ledger, and of each host.
 
 use super::codex_trust::{CONFIG, Said};
-use super::doctor::{Case, program_of};
+use super::doctor::{Case, Settings, program_of};
 use super::self_test::{OWN_SESSIONS, Proof};
 use super::{Known, home, settings_file};
 use crate::commands::audit::own_keys;
 use crate::commands::status::state_errors;
-use crate::desk::Desk;
+use crate::desk::{Desk, unloaded, unswitched};
 use crate::past;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -21,7 +22,7 @@ use tollgate::places::why_ignored;
 use tollgate::policy::{LayerState, Loaded};
 use tollgate::store::kept::look;
 use tollgate::store::verify::{Trust, verify};
-use tollgate::{PlacesLoadError, Switches};
+use tollgate::{PlacesError, PlacesLoadError, Switches};
 use tollgate_hosts::settings::{Hook, Scope, Standing};
 
 /// Most files of a host that are looked at for whether it was used.
@@ -93,13 +94,32 @@ pub(super) fn common(desk: &Desk, cases: &[Case]) -> Vec<Finding> {
             found.extend(of_ledger(desk, &loaded));
             found.extend(of_vault(&loaded, cases));
         }
-        Err(PlacesLoadError::Policy(failure)) => found.push(Finding::wrong(
-            None,
-            "policy-broken",
-            failure.to_string().lines().next().unwrap_or("the policy does not load"),
-            "`tollgate check` says all of it; until then every call is refused",
-        )),
-        Err(error) => found.push(Finding::wrong(None, "policy-unusable", error, "mend the file")),
+        Err(PlacesLoadError::Policy(failure)) => {
+            let until = match desk.places.last_good(desk.now()) {
+                Some(_) => {
+                    "until then the last good policy holds for hooks, and all else is refused"
+                }
+                None => "until then every call is refused",
+            };
+            found.push(Finding::wrong(
+                None,
+                "policy-broken",
+                failure.to_string().lines().next().unwrap_or("the policy does not load"),
+                format!("`tollgate check` says all of it; {until}"),
+            ));
+        }
+        Err(error) => {
+            let failure = unloaded(&error);
+            let (what, remedy) = failure.parts();
+            let what = format!("every call is refused: {what}");
+            let code = match error {
+                PlacesLoadError::Places(PlacesError::NotSafe { .. }) => "policy-writable",
+                PlacesLoadError::Places(_)
+                | PlacesLoadError::Trust(_)
+                | PlacesLoadError::Policy(_) => "policy-unusable",
+            };
+            found.push(Finding::wrong(None, code, what, remedy));
+        }
     }
     found.extend(doubled(cases));
     found
@@ -121,9 +141,9 @@ fn of_policy(desk: &Desk, loaded: &Loaded) -> Vec<Finding> {
     for path in files {
         let what = loose(path).into_iter().next();
         found.extend(what.map(|what| {
+            let (at, what) = what;
             let what = format!("{what}: others could change what the agent may do");
-            let remedy = format!("chmod go-w {}", path.display());
-            Finding::wrong(None, "policy-writable", what, remedy)
+            Finding::wrong(None, "policy-writable", what, closing(&at))
         }));
     }
     match loaded.settings.mode {
@@ -159,7 +179,9 @@ fn of_policy(desk: &Desk, loaded: &Loaded) -> Vec<Finding> {
             "`tollgate pause --resume` ends it",
         )),
         Some(Err(error)) => {
-            found.push(Finding::wrong(None, "switches-unreadable", error, "take the file away"));
+            let failure = unswitched(&error);
+            let (what, remedy) = failure.parts();
+            found.push(Finding::wrong(None, "switches-unreadable", what, remedy));
         }
         Some(Ok(_)) | None => {}
     }
@@ -243,9 +265,11 @@ pub(super) fn of_host(desk: &Desk, case: &Case) -> Vec<Finding> {
                 format!("the hook refuses every call, whatever it is: {reason}")
             }
         };
-        let remedy =
-            "run the command by hand and see what it says; `tollgate install` writes it anew";
-        found.push(Finding::wrong(Some(case.known.facts.name), "self-test-failed", what, remedy));
+        let name = case.known.facts.name;
+        let remedy = format!(
+            "mend what it says; if it says nothing: tollgate install {name}, which writes the hooks anew"
+        );
+        found.push(Finding::wrong(Some(name), "self-test-failed", what, remedy));
     }
     if case.is_installed() {
         found.extend(of_trust(desk, case));
@@ -276,15 +300,16 @@ fn of_settings(case: &Case) -> Vec<Finding> {
             )),
             Ok(_) => {}
         }
-        for what in loose(&settings.path) {
+        for (at, what) in loose(&settings.path) {
             found.push(Finding::wrong(
                 Some(name),
                 "settings-writable",
                 format!("{what}: others could take the hooks out"),
-                format!("chmod go-w {path}"),
+                closing(&at),
             ));
         }
     }
+    found.extend(of_only_managed(case));
     let holding = case.standings().filter(|(_, standing)| !standing.ours.is_empty());
     let holding: Vec<String> = holding.map(|(at, _)| at.path.display().to_string()).collect();
     if holding.len() > 1 {
@@ -306,6 +331,23 @@ fn of_settings(case: &Case) -> Vec<Finding> {
     found
 }
 
+/// The machine's settings can say that no others' hooks run.
+fn of_only_managed(case: &Case) -> Option<Finding> {
+    let is_managed = |at: &Settings| at.scope == Scope::Managed;
+    let (at, standing) =
+        case.standings().find(|(at, found)| is_managed(at) && found.only_managed)?;
+    if !standing.ours.is_empty() || case.standings().all(|(_, found)| found.ours.is_empty()) {
+        return None;
+    }
+    let (name, path) = (case.known.facts.name, at.path.display());
+    Some(Finding::wrong(
+        Some(name),
+        "hooks-off",
+        format!("`{path}` says that only the hooks in it run, and Tollgate's stand elsewhere"),
+        format!("as the administrator: tollgate install {name} --scope managed"),
+    ))
+}
+
 /// Hooks that are missing, weakened, or have others beside them.
 fn of_hooks(case: &Case) -> Vec<Finding> {
     let (facts, mut found) = (case.known.facts, Vec::new());
@@ -322,17 +364,13 @@ fn of_hooks(case: &Case) -> Vec<Finding> {
         let what = format!("no hook of Tollgate at {}", missing.join(", "));
         found.push(Finding::wrong(Some(facts.name), "events-missing", what, &again));
     }
-    let weak = ours.iter().filter(|hook| {
-        (case.known.form.has_closed_switch() && !hook.closed)
-            || hook.matcher.as_deref().is_some_and(|matcher| !matcher.is_empty() && matcher != "*")
-    });
-    let mut weak: Vec<&str> = weak.map(|hook| hook.event.as_str()).collect();
-    weak.dedup();
-    if !weak.is_empty() {
-        let what = format!(
-            "the hooks at {} do not refuse when they fail, or are for some tools only",
-            weak.join(", ")
-        );
+    // The same fault at many events is one finding.
+    let mut faults: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (fault, hook) in ours.iter().flat_map(|hook| hook.faults.iter().map(move |f| (f, hook))) {
+        faults.entry(fault).or_default().push(&hook.event);
+    }
+    for (fault, events) in faults {
+        let what = format!("the hook at {}: {fault}", events.join(", "));
         found.push(Finding::wrong(Some(facts.name), "weakened", what, &again));
     }
     found.extend(of_wrapping(case, &ours));
@@ -427,9 +465,8 @@ fn of_program(known: Known, command: &str) -> Option<Finding> {
         let what = format!("the hooks call `{shown}`, which cannot be run");
         return Some(Finding::wrong(host, "binary-unusable", what, again));
     }
-    if let Some(what) = loose(&program).into_iter().next() {
-        let remedy = format!("chmod go-w {shown}");
-        return Some(Finding::wrong(host, "binary-writable", what, remedy));
+    if let Some((at, what)) = loose(&program).into_iter().next() {
+        return Some(Finding::wrong(host, "binary-writable", what, closing(&at)));
     }
     let own = std::env::current_exe().and_then(|own| own.canonicalize()).ok();
     if own.is_some() && own != program.canonicalize().ok() {
@@ -439,8 +476,8 @@ fn of_program(known: Known, command: &str) -> Option<Finding> {
     None
 }
 
-/// What of a file and its folder others than its owner could write to.
-fn loose(path: &Path) -> Vec<String> {
+/// What of a file and its folder others than its owner could write to, each with what is to be said of it.
+fn loose(path: &Path) -> Vec<(PathBuf, String)> {
     let folder = path.parent().map(Path::to_owned);
     let writable = |metadata: &Metadata| {
         // A sticky folder lets others add, not exchange.
@@ -449,9 +486,15 @@ fn loose(path: &Path) -> Vec<String> {
     let of = |path: PathBuf| {
         let metadata = fs::metadata(&path).ok().filter(writable)?;
         let kind = if metadata.is_dir() { "the folder" } else { "the file" };
-        Some(format!("everybody can write to {kind} `{}`", path.display()))
+        let what = format!("everybody can write to {kind} `{}`", path.display());
+        Some((path, what))
     };
     [Some(path.to_owned()), folder].into_iter().flatten().filter_map(of).collect()
+}
+
+/// The command that closes a file or folder to others.
+fn closing(path: &Path) -> String {
+    format!("chmod go-w {}", path.display())
 }
 
 /// The code of hooks that nobody has trusted.

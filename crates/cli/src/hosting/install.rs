@@ -6,7 +6,7 @@ use super::file::{self, File};
 use super::{Known, known, settings_file};
 use crate::args::{Globals, InstallArguments, Preset};
 use crate::commands::init;
-use crate::desk::{Desk, misplaced};
+use crate::desk::{Desk, misplaced, private_remedy};
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use tollgate::installs::{Install, Installs, InstallsError, digest};
-use tollgate_hosts::settings::{Scope, SettingsError, standing, with_hooks};
+use tollgate_hosts::settings::{Managed, Scope, SettingsError, standing, with_hooks};
 
 /// What a person's policy starts from.
 const PRESET: Preset = Preset::Coding;
@@ -31,9 +31,18 @@ pub(crate) fn run(globals: &Globals, arguments: &InstallArguments) -> Result<Exi
         ));
     }
     let calling = Calling::new(globals, &desk, scope, arguments.wrap)?;
-    let file = file::read(&settings_file(&desk, known.form, scope)?)?;
-    let new = with_hooks(file.text(), known.form, known.facts, &|event| calling.at(known, event))
-        .map_err(|error| unedited(&file, &error))?;
+    if let (Scope::Managed, Managed::ByHand(path)) = (scope, known.form.managed) {
+        return Err(by_hand(known, &calling, path));
+    }
+    let path = settings_file(&desk, known.form, scope)?;
+    let edited = || {
+        let file = file::read(&path)?;
+        let new =
+            with_hooks(file.text(), known.form, known.facts, &|event| calling.at(known, event))
+                .map_err(|error| unedited(&file, &error))?;
+        Ok::<_, Failure>((file, new))
+    };
+    let (file, new) = edited()?;
     let policy = policy(globals, &desk, scope)?;
     if arguments.dry_run {
         say(&preview(&file, &new, &policy))?;
@@ -45,15 +54,37 @@ pub(crate) fn run(globals: &Globals, arguments: &InstallArguments) -> Result<Exi
         let _ = writeln!(out, "wrote {}: your policy, to read and to change", path.display());
     }
     check_policy(&desk, scope)?;
+    // Read anew when nobody else installs: what another has put in meanwhile stays.
+    let state = desk.places.state().map_err(|error| misplaced(&error))?;
+    let held = Installs::lock(&state).map_err(|error| unnoted(&error))?;
+    let (file, new) = edited()?;
     if file.text.as_deref() == Some(new.as_str()) {
         let _ = writeln!(out, "{}: installed so already", file.path.display());
     } else {
         put(&desk, known, scope, &file, &new)?;
         let _ = writeln!(out, "{}: {}", file.path.display(), told(known, &new));
     }
+    drop(held);
     out.push_str(&next(known, scope));
     say(&out)?;
     Ok(Exit::Done)
+}
+
+/// What belongs into settings that are no JSON.
+fn by_hand(known: Known, calling: &Calling, path: &str) -> Failure {
+    let mut text = format!("put this into {path}, as root; hooks there need nobody's trust");
+    text.push_str(" (from its documents; not tried here):\n");
+    for event in known.facts.events.iter().filter(|event| event.is_wanted()) {
+        let command = calling.at(known, event).replace('\\', "\\\\").replace('"', "\\\"");
+        let _ = write!(
+            text,
+            "[[hooks.{0}]]\n[[hooks.{0}.hooks]]\ntype = \"command\"\ncommand = \"{command}\"\n\
+             timeout = {1}\n",
+            event.name,
+            known.form.timeout_at(known.facts, event.name)
+        );
+    }
+    Failure::usage("the machine's settings of this host are written by hand", text.trim_end())
 }
 
 /// The policy under which the host will run.
@@ -163,10 +194,17 @@ pub(super) fn unedited(file: &File, error: &SettingsError) -> Failure {
 }
 
 pub(super) fn unnoted(error: &InstallsError) -> Failure {
-    Failure::usage(
-        format!("the install cannot be noted, so it does not happen: {error}"),
-        "mend the file's owner and mode, or take it away",
-    )
+    let remedy = match error {
+        InstallsError::Private(error) => private_remedy(error),
+        InstallsError::Lock { path, .. } => {
+            format!("make `{}` and its folder writable for you", path.display())
+        }
+        InstallsError::Malformed { path, .. } => format!(
+            "move `{}` away: what stood in settings before an install is then known no more",
+            path.display()
+        ),
+    };
+    Failure::usage(format!("what is installed where cannot be known: {error}"), remedy)
 }
 
 /// What was put in, in a line.

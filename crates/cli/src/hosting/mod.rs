@@ -71,9 +71,13 @@ fn settings_file(desk: &Desk, form: &Form, scope: Scope) -> Result<PathBuf, Fail
         }
         Scope::Managed => match form.managed {
             Managed::File(path) => Ok(PathBuf::from(path)),
-            Managed::ByHand(how) => {
-                Err(Failure::usage("the machine's settings of this host are written by hand", how))
-            }
+            Managed::ByHand(path) => Err(Failure::usage(
+                format!("`{path}` is written by hand"),
+                format!(
+                    "`tollgate install {} --scope managed` says what belongs into it",
+                    form.host
+                ),
+            )),
         },
     }
 }

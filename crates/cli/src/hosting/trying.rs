@@ -4,7 +4,7 @@
 //! `explain --last` and `allow --last` speak of it.
 
 use super::command::Calling;
-use super::self_test::{OWN_SESSIONS, ask};
+use super::self_test::{Asked, OWN_SESSIONS, ask};
 use super::{Known, file, known, settings_file};
 use crate::args::{Format, Globals};
 use crate::desk::Desk;
@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use tollgate::GUARD;
 use tollgate::gate::text::shown;
+use tollgate_hosts::Crash;
 use tollgate_hosts::settings::{Scope, standing, stops_a_call};
 
 /// Sends the command through the host's hook, and says what the agent would hear.
@@ -32,6 +33,13 @@ pub(crate) fn run(
     let session = format!("{OWN_SESSIONS}try-{}", std::process::id());
     let asked = ask(known, &hook, cwd, &session, command).map_err(Failure::internal)?;
     let refusal = asked.refusal(known);
+    // Nothing at all, or an object: all else is no answer of a hook that works.
+    let answers = asked.code == Some(0)
+        && (asked.out.trim().is_empty()
+            || serde_json::from_str::<serde_json::Map<_, _>>(asked.out.trim()).is_ok());
+    if refusal.is_none() && !answers {
+        return Err(broken(known, &asked));
+    }
     if format == Format::Json {
         let whole = json!({
             "version": 1,
@@ -82,6 +90,26 @@ pub(crate) fn run(
     };
     say(&out)?;
     Ok(if refusal.is_some() { Exit::No } else { Exit::Done })
+}
+
+/// What the host does with a hook that does not work.
+fn broken(known: Known, asked: &Asked) -> Failure {
+    let facts = known.facts;
+    let (crash, switch) = match if asked.overran { facts.on_timeout } else { facts.on_crash } {
+        Crash::Open => ("runs the call then", String::new()),
+        Crash::OpenUnless(switch) => {
+            ("runs the call then", format!(", unless {switch} stands at the hook"))
+        }
+        Crash::Closed => ("refuses the call then", String::new()),
+    };
+    Failure::usage(
+        format!(
+            "the hook does not work, and {} {crash}{switch}: {}",
+            facts.title,
+            shown(&asked.told(), 2_000)
+        ),
+        format!("tollgate doctor {}", facts.name),
+    )
 }
 
 /// The command at the event before a call, and whether it stands in the host's settings.

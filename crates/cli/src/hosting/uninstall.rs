@@ -4,14 +4,15 @@
 use super::diff::diff;
 use super::file::{self, File};
 use super::install::{unedited, unnoted};
-use super::{known, settings_file};
+use super::{Known, known, settings_file};
 use crate::args::{Globals, UninstallArguments};
 use crate::desk::{Desk, misplaced};
 use crate::exit::{Exit, Failure};
 use crate::output::say;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use tollgate::installs::{Installs, digest};
-use tollgate_hosts::settings::{Scope, without_hooks};
+use tollgate_hosts::settings::{Scope, standing, without_hooks};
 
 /// What becomes of the file.
 enum End {
@@ -24,12 +25,18 @@ enum End {
 pub(crate) fn run(globals: &Globals, arguments: &UninstallArguments) -> Result<Exit, Failure> {
     let known = known(&arguments.host)?;
     let desk = Desk::new(globals)?;
-    let path = settings_file(&desk, known.form, Scope::from(arguments.scope))?;
-    let file = file::read(&path)?;
+    let scope = Scope::from(arguments.scope);
+    let path = settings_file(&desk, known.form, scope)?;
     let state = desk.places.state().map_err(|error| misplaced(&error))?;
+    let _held = match arguments.dry_run || !state.exists() {
+        true => None,
+        false => Some(Installs::lock(&state).map_err(|error| unnoted(&error))?),
+    };
+    let file = file::read(&path)?;
     let mut installs = Installs::read(&state).map_err(|error| unnoted(&error))?;
     let Some(text) = &file.text else {
-        say(&format!("{}: there is no such file, so nothing to take out\n", path.display()))?;
+        let left = elsewhere(&desk, known, scope);
+        say(&format!("{}: there is no such file, so nothing to take out\n{left}", path.display()))?;
         return Ok(Exit::Done);
     };
     let (end, how) = match before(&installs, known.facts.name, &file)? {
@@ -42,7 +49,8 @@ pub(crate) fn run(globals: &Globals, arguments: &UninstallArguments) -> Result<E
     };
     let after = if let End::Text(text) = &end { text.as_str() } else { "" };
     if after == text {
-        say(&format!("{}: no hook of Tollgate stands in it\n", file.path.display()))?;
+        let left = elsewhere(&desk, known, scope);
+        say(&format!("{}: no hook of Tollgate stands in it\n{left}", file.path.display()))?;
         return Ok(Exit::Done);
     }
     if arguments.dry_run {
@@ -62,8 +70,34 @@ pub(crate) fn run(globals: &Globals, arguments: &UninstallArguments) -> Result<E
         End::Text(_) => how,
         End::Gone(_) => "taken away, for it was not there before the install",
     };
-    say(&format!("{path}: {what}\n{title} no longer passes Tollgate; policy and ledger stay\n"))?;
+    let left = elsewhere(&desk, known, scope);
+    let then = match left.is_empty() {
+        true => format!("{title} no longer passes Tollgate; policy and ledger stay\n"),
+        false => left,
+    };
+    say(&format!("{path}: {what}\n{then}"))?;
     Ok(Exit::Done)
+}
+
+/// Where else hooks of ours stand, each with the command that takes them out.
+fn elsewhere(desk: &Desk, known: Known, but: Scope) -> String {
+    let mut out = String::new();
+    for scope in Scope::ALL.into_iter().filter(|scope| *scope != but) {
+        let Ok(path) = settings_file(desk, known.form, scope) else { continue };
+        let found = file::read(&path).ok();
+        let found = found.and_then(|file| standing(file.text(), known.form, known.facts).ok());
+        if found.is_some_and(|found| !found.ours.is_empty()) {
+            let _ = writeln!(
+                out,
+                "{} still passes Tollgate, by {}: tollgate uninstall {} --scope {}",
+                known.facts.title,
+                path.display(),
+                known.facts.name,
+                scope.name()
+            );
+        }
+    }
+    out
 }
 
 /// What stood there before the install, when nothing has changed since.

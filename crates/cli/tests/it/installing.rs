@@ -240,7 +240,13 @@ fn a_projects_hooks_name_no_path_and_refuse_where_tollgate_is_missing() {
 fn codex_is_managed_by_hand_and_told_how() {
     let home = Home::new();
     let err = home.run(&["install", "codex", "--scope", "managed"]).expect(2).err;
-    assert!(err.contains("requirements.toml") && err.contains("tollgate hook codex"), "{err}");
+    assert!(err.contains("requirements.toml"), "{err}");
+    for event in ["PreToolUse", "PostToolUse", "PermissionRequest", "SubagentStop"] {
+        let wanted =
+            format!("[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = \"{BINARY} hook codex");
+        assert!(err.contains(&wanted), "{wanted}\nin\n{err}");
+    }
+    assert!(err.contains(&home.0.path("user.yaml").display().to_string()), "{err}");
 }
 
 #[test]
@@ -272,6 +278,8 @@ fn the_doctor_finds_what_is_wrong_with_the_hooks() {
         assert!(codes.iter().any(|c| c == code), "{code}: {codes:?}")
     };
     has(after("\"onFailure\": \"block\"", "\"onFailure\": \"continue\""), "weakened");
+    has(after("\"timeout\": 30", "\"timeout\": 0"), "weakened");
+    has(after("hook claude-code", "hook claude-code || true"), "weakened");
     has(after("\"PostToolUseFailure\"", "\"SomethingElse\""), "events-missing");
     has(after(BINARY, "/no/such/tollgate"), "binary-missing");
     has(after(BINARY, "/no/such/tollgate"), "self-test-failed");
@@ -330,6 +338,91 @@ fn the_doctor_proves_that_a_call_that_must_be_refused_is() {
             told["findings"].as_array().unwrap().iter().map(|f| &f["code"]).collect();
         assert!(!codes.contains(&&"not-called-yet".into()), "{told:#}");
     }
+}
+
+#[test]
+fn what_is_taken_out_of_one_place_and_stands_in_another_is_said() {
+    let home = Home::new();
+    home.run(&["install", "claude-code"]).expect(0);
+    home.0.write("project/.claude/settings.json", &home.read("home/.claude/settings.json"));
+    let out = home.run(&["uninstall", "claude-code"]).expect(0).out;
+    assert!(out.contains("still passes Tollgate") && out.contains("--scope project"), "{out}");
+    assert!(!out.contains("no longer"), "{out}");
+    let again = home.run(&["uninstall", "claude-code"]).expect(0).out;
+    assert!(again.contains("--scope project"), "{again}");
+    let out = home.run(&["uninstall", "claude-code", "--scope", "project"]).expect(0).out;
+    assert!(out.contains("no longer passes Tollgate"), "{out}");
+}
+
+#[test]
+fn installs_at_one_moment_do_not_undo_one_another() {
+    let home = Home::new();
+    home.0.write("home/.claude/settings.json", PERSONS);
+    let hosts = HOSTS.iter().map(|(host, ..)| *host).chain(["claude-code"; 3]);
+    std::thread::scope(|scope| {
+        let all: Vec<_> =
+            hosts.map(|host| scope.spawn(|| home.run(&["install", host]).expect(0))).collect();
+        for one in all {
+            one.join().unwrap();
+        }
+    });
+    let installs: serde_json::Value =
+        serde_json::from_str(&home.read("state/installs.json")).unwrap();
+    assert_eq!(installs.as_array().unwrap().len(), HOSTS.len(), "{installs:#}");
+    for (host, file, _) in HOSTS {
+        home.run(&["uninstall", host]).expect(0);
+        if host == "claude-code" {
+            assert_eq!(home.read(&format!("home/{file}")), PERSONS);
+        } else {
+            assert!(!home.is_there(&format!("home/{file}")), "{file}");
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_does_not_work_is_told_with_what_the_host_does_then() {
+    let home = Home::new();
+    home.run(&["install", "codex"]).expect(0);
+    let file = "home/.codex/hooks.json";
+    let good = home.read(file);
+    for broken in ["/no/such/tollgate", "true tollgate", "echo tollgate", "kill -9 $$; tollgate"] {
+        home.0.write(file, &good.replace(BINARY, broken));
+        let ran = home.run(&["try", "codex", "rm -rf /"]);
+        if broken == "true tollgate" {
+            // Silence and 0: the host goes on, and nobody can tell that from a decision.
+            assert_eq!(ran.code, 0, "{}", ran.out);
+            continue;
+        }
+        let err = ran.expect(2).err;
+        assert!(err.contains("runs the call then") && err.contains("doctor codex"), "{err}");
+    }
+}
+
+#[test]
+fn a_policy_that_others_can_write_closes_the_gate_and_is_named_with_the_remedy() {
+    let home = Home::new();
+    home.run(&["install", "claude-code"]).expect(0);
+    let asked = |home: &Home| {
+        let event = r#"{"session_id":"s","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Read",
+            "tool_use_id":"c","tool_input":{"file_path":"/x"},"permission_mode":"default"}"#;
+        let policy = home.0.path("user.yaml").display().to_string();
+        home.0.run_in("project", &["hook", "claude-code", "--policy", &policy], event, &[])
+    };
+    assert_eq!(asked(&home).code, 0);
+    let mode = |below: &str, mode| {
+        fs::set_permissions(home.0.path(below), Permissions::from_mode(mode)).unwrap();
+    };
+    mode("user.yaml", 0o666);
+    let ran = asked(&home);
+    assert!(ran.code == 2 && ran.err.contains("everybody can write to it"), "{}", ran.err);
+    let told = home.run(&["status"]).expect(2).err;
+    assert!(told.contains("chmod go-w") && told.contains("user.yaml"), "{told}");
+    mode("user.yaml", 0o644);
+    mode("", 0o777);
+    assert_eq!(asked(&home).code, 2, "others could put another in its place");
+    mode("", 0o1777);
+    assert_eq!(asked(&home).code, 0, "a sticky folder lets others add only");
+    mode("", 0o700);
 }
 
 /// What `/hooks` of Codex writes when a person trusts its hooks, but for those at these events.

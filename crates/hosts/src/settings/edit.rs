@@ -1,7 +1,7 @@
 //! Putting our hooks into a host's settings, and taking them out.
 
 use super::form::{Closed, Form};
-use super::look::{handlers, hook, is_ours, text};
+use super::look::{handlers, hook, is_ours, no_list, text};
 use super::{SettingsError, hooks_of, read};
 use crate::facts::{EventFacts, Facts};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject};
@@ -40,14 +40,10 @@ pub fn with_hooks(
     for event in wanted() {
         let list = match hooks.get(event.name) {
             None => hooks.array_value_or_set(event.name),
-            Some(property) => property.array_value().ok_or_else(|| SettingsError::Shape {
-                place: format!("hooks.{}", event.name),
-                found: "something else",
-                wanted: "a list",
-            })?,
+            Some(property) => property.array_value().ok_or_else(|| no_list(event.name))?,
         };
         let limit = form.timeout_at(facts, event.name);
-        put_in(&list, form, facts.name, event.name, &command(event), limit);
+        put_in(&list, form, facts, event.name, &command(event), limit);
     }
     Ok(finished(root.to_string(), is_new))
 }
@@ -81,25 +77,20 @@ pub fn without_hooks(settings: &str, form: &Form, facts: &Facts) -> Result<Strin
 }
 
 /// Puts our hook into an event's list, unless it stands there just so.
-fn put_in(list: &CstArray, form: &Form, host: &str, event: &str, command: &str, limit: u64) {
+fn put_in(list: &CstArray, form: &Form, facts: &Facts, event: &str, command: &str, limit: u64) {
     let ours: Vec<_> = handlers(list, form.grouped)
         .into_iter()
-        .filter(|(handler, group)| {
-            is_ours(&hook(handler, group.as_ref(), event, form).command, host)
-        })
+        .map(|(handler, group)| hook(&handler, group.as_ref(), event, form, facts))
+        .filter(|hook| is_ours(&hook.command, facts.name))
         .collect();
-    if let [(handler, group)] = ours.as_slice() {
-        let found = hook(handler, group.as_ref(), event, form);
-        let is_so = found.command == command
-            && found.timeout == Some(limit)
-            && found.closed == form.closed.is_some()
-            && found.matcher.is_none_or(|matcher| matcher == "*")
-            && text(handler, "type").is_none_or(|kind| kind == "command");
-        if is_so {
-            return;
-        }
+    if let [found] = ours.as_slice()
+        && found.command == command
+        && found.timeout == Some(limit)
+        && found.faults.is_empty()
+    {
+        return;
     }
-    take_out(list, form, host);
+    take_out(list, form, facts.name);
     let handler = handler(form, command, limit);
     list.append(if form.grouped {
         CstInputValue::Object(vec![("hooks".to_owned(), CstInputValue::Array(vec![handler]))])
@@ -126,7 +117,8 @@ fn handler(form: &Form, command: &str, limit: u64) -> CstInputValue {
 fn take_out(list: &CstArray, form: &Form, host: &str) -> bool {
     let mut taken = false;
     for (handler, group) in handlers(list, form.grouped) {
-        if !is_ours(&hook(&handler, group.as_ref(), "", form).command, host) {
+        let command = text(&handler, form.command).or_else(|| text(&handler, "command"));
+        if !is_ours(&command.unwrap_or_default(), host) {
             continue;
         }
         taken = true;

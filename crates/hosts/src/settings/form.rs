@@ -11,6 +11,10 @@ use tollgate_gate::EventKind;
 /// hook process answers by itself long before.
 pub const TIMEOUT_MS: u64 = 30_000;
 
+/// Within this a hook process answers, whatever happens, in milliseconds; within half of the host's own limit
+/// where that is shorter.
+pub const ANSWER_MS: u64 = 8_000;
+
 /// Whose settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -52,7 +56,7 @@ pub struct Place {
 pub enum Managed {
     /// In this file.
     File(&'static str),
-    /// In a file that is written by hand; what belongs into it.
+    /// In this file, which is no JSON and is written by hand.
     ByHand(&'static str),
 }
 
@@ -80,8 +84,12 @@ pub struct Form {
     pub(super) timeout: &'static str,
     /// What makes a hook that fails refuse.
     pub(super) closed: Option<Closed>,
-    /// The switch that turns all hooks off: its path.
-    pub(super) off: &'static [&'static str],
+    /// The switches that turn hooks off.
+    pub(super) off: &'static [Off],
+    /// The switch in the machine's settings under which only the hooks there run.
+    pub(super) only_managed: Option<&'static str>,
+    /// Whether the host passes over a file as a whole that names an event it does not know, or no version.
+    pub(super) strict: bool,
     /// Whether the command has to name its event, because the host's messages do not.
     pub names_event: bool,
     /// Whether shell commands can be rewritten to mask their output, and need it.
@@ -97,6 +105,17 @@ pub(super) enum Closed {
     Word(&'static str, &'static str),
     /// A name, set to true.
     Flag(&'static str),
+}
+
+/// A switch that turns hooks off, by its path.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Off {
+    /// All of them, when it is true.
+    When(&'static [&'static str]),
+    /// All of them, when it is false.
+    Unless(&'static [&'static str]),
+    /// Those that it lists, by name or by command.
+    Listed(&'static [&'static str]),
 }
 
 /// Every host's form.
@@ -122,7 +141,9 @@ const CLAUDE_CODE: Form = Form {
     command: "command",
     timeout: "timeout",
     closed: Some(Closed::Word("onFailure", "block")),
-    off: &["disableAllHooks"],
+    off: &[Off::When(&["disableAllHooks"])],
+    only_managed: Some("allowManagedHooksOnly"),
+    strict: false,
     names_event: false,
     wraps: false,
     then: "a session that is open reads its hooks again by itself, or after `/hooks`",
@@ -132,13 +153,7 @@ const CODEX: Form = Form {
     host: "codex",
     user: Place { variable: Some("CODEX_HOME"), folder: ".codex", file: "hooks.json" },
     project: ".codex/hooks.json",
-    managed: Managed::ByHand(
-        "put this into /etc/codex/requirements.toml, as root; hooks there need nobody's trust:\n\
-         [[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\n\
-         command = \"tollgate hook codex\"\ntimeout = 30\n\
-         and the same for PostToolUse, PermissionRequest, UserPromptSubmit, SessionStart,\n\
-         SubagentStart and SubagentStop (from Codex's documents; not tried here)",
-    ),
+    managed: Managed::ByHand("/etc/codex/requirements.toml"),
     further: &[".codex/config.toml"],
     grouped: true,
     version: false,
@@ -146,6 +161,8 @@ const CODEX: Form = Form {
     timeout: "timeout",
     closed: None,
     off: &[],
+    only_managed: None,
+    strict: false,
     names_event: false,
     wraps: true,
     then: "start Codex, type /hooks and trust each hook of Tollgate: until then Codex skips them \
@@ -167,7 +184,17 @@ const GEMINI: Form = Form {
     command: "command",
     timeout: "timeout",
     closed: None,
-    off: &["hooksConfig", "disabled"],
+    off: &[
+        Off::When(&["hooksConfig", "disabled"]),
+        Off::Unless(&["hooksConfig", "enabled"]),
+        Off::Listed(&["hooksConfig", "disabled"]),
+        // As it was written before.
+        Off::Unless(&["hooks", "enabled"]),
+        Off::Listed(&["hooks", "disabled"]),
+        Off::Unless(&["tools", "enableHooks"]),
+    ],
+    only_managed: None,
+    strict: false,
     names_event: false,
     wraps: false,
     then: "start Gemini CLI again; a project's hooks run in trusted folders only",
@@ -184,7 +211,9 @@ const COPILOT: Form = Form {
     command: "bash",
     timeout: "timeoutSec",
     closed: None,
-    off: &["disableAllHooks"],
+    off: &[Off::When(&["disableAllHooks"])],
+    only_managed: None,
+    strict: false,
     names_event: true,
     wraps: true,
     then: "start Copilot CLI again",
@@ -206,6 +235,8 @@ const CURSOR: Form = Form {
     timeout: "timeout",
     closed: Some(Closed::Flag("failClosed")),
     off: &[],
+    only_managed: None,
+    strict: true,
     names_event: false,
     wraps: true,
     then: "start Cursor again",
@@ -218,13 +249,18 @@ impl Form {
     }
 
     /// The time limit that is set at an event, in the host's unit.
-    pub(super) fn timeout_at(&self, facts: &Facts, event: &str) -> u64 {
+    pub fn timeout_at(&self, facts: &Facts, event: &str) -> u64 {
         let limit_ms = facts.timeout_ms_at(event).min(TIMEOUT_MS);
         match facts.timeout_unit {
             TimeUnit::Seconds => (limit_ms / 1_000).max(1),
             TimeUnit::Milliseconds => limit_ms,
         }
     }
+}
+
+/// The least time that a hook needs at an event, in milliseconds: it answers by itself within this.
+pub(super) fn needed_ms(facts: &Facts, event: &str) -> u64 {
+    ANSWER_MS.min(facts.timeout_ms_at(event) / 2)
 }
 
 /// Whether a refusal at this event keeps a call from running.

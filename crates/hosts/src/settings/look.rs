@@ -1,8 +1,11 @@
 //! What stands in a host's settings: our hooks, those of others, and whether all are off.
+//!
+//! A hook of ours is measured against what an install writes: whatever else stands at it and could keep it
+//! from being run, from being waited for or from being heard is a fault of it, named in words.
 
-use super::form::{Closed, Form};
-use super::{SettingsError, hooks_of, read};
-use crate::facts::Facts;
+use super::form::{Closed, Form, Off, needed_ms};
+use super::{SettingsError, hooks_of, portable, read};
+use crate::facts::{Facts, TimeUnit};
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 
 /// A hook as it stands in the settings.
@@ -18,6 +21,8 @@ pub struct Hook {
     pub closed: bool,
     /// Which tools it is for, where it says so.
     pub matcher: Option<String>,
+    /// What of it is other than an install writes it and keeps it from doing its work.
+    pub faults: Vec<String>,
 }
 
 /// What stands in a host's settings.
@@ -29,6 +34,8 @@ pub struct Standing {
     pub others: Vec<Hook>,
     /// Whether a switch turns all hooks off.
     pub all_off: bool,
+    /// Whether a switch leaves the hooks of the machine's settings only.
+    pub only_managed: bool,
 }
 
 /// Looks at the settings of a host.
@@ -37,21 +44,68 @@ pub struct Standing {
 /// [`SettingsError`] when the text is not what the host could read.
 pub fn standing(text: &str, form: &Form, facts: &Facts) -> Result<Standing, SettingsError> {
     let (_, root) = read(text)?;
-    let mut standing = Standing { all_off: is_off(&root, form.off), ..Standing::default() };
+    let mut standing = Standing {
+        all_off: form.off.iter().any(|off| is_off(&root, *off)),
+        only_managed: form.only_managed.is_some_and(|name| flag(&root, name)),
+        ..Standing::default()
+    };
     let Some(hooks) = hooks_of(&root)? else { return Ok(standing) };
+    check_strictly(&root, &hooks, form, facts)?;
     for property in hooks.properties() {
         let event = property.decoded_name().unwrap_or_default();
-        let Some(list) = property.array_value() else { continue };
-        for (handler, group) in handlers(&list, form.grouped) {
-            let hook = hook(&handler, group.as_ref(), &event, form);
-            if is_ours(&hook.command, facts.name) {
-                standing.ours.push(hook);
-            } else {
-                standing.others.push(hook);
+        let Some(list) = property.array_value() else {
+            if facts.event(&event).is_some() {
+                return Err(no_list(&event));
             }
+            continue;
+        };
+        for (handler, group) in handlers(&list, form.grouped) {
+            let mut hook = hook(&handler, group.as_ref(), &event, form, facts);
+            if !is_ours(&hook.command, facts.name) {
+                standing.others.push(hook);
+                continue;
+            }
+            if form.off.iter().any(|off| is_listed(&root, *off, &handler, &hook.command)) {
+                hook.faults.push("it is in the list of those that are off".to_owned());
+            }
+            standing.ours.push(hook);
         }
     }
     Ok(standing)
+}
+
+pub(super) fn no_list(event: &str) -> SettingsError {
+    let place = format!("hooks.{event}");
+    SettingsError::Shape { place, found: "something else", wanted: "a list" }
+}
+
+/// What makes a strict host pass over the whole file.
+fn check_strictly(
+    root: &CstObject,
+    hooks: &CstObject,
+    form: &Form,
+    facts: &Facts,
+) -> Result<(), SettingsError> {
+    if !form.strict {
+        return Ok(());
+    }
+    let wrong = |place: String, found, wanted| Err(SettingsError::Shape { place, found, wanted });
+    if root.get("version").is_none() {
+        return wrong(
+            "version".to_owned(),
+            "not there",
+            "a number, without which the file is passed over",
+        );
+    }
+    let mut names = hooks.properties().into_iter().filter_map(|property| property.decoded_name());
+    match names.find(|name| facts.event(name).is_none()) {
+        Some(name) => wrong(
+            format!("hooks.{name}"),
+            "no event that is known",
+            "one, or nothing: the host may pass over the file",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Every handler of an event's list, with its group.
@@ -74,6 +128,7 @@ pub(super) fn hook(
     group: Option<&CstObject>,
     event: &str,
     form: &Form,
+    facts: &Facts,
 ) -> Hook {
     let closed = match form.closed {
         None => false,
@@ -81,13 +136,126 @@ pub(super) fn hook(
         Some(Closed::Flag(name)) => flag(handler, name),
     };
     let command = text(handler, form.command).or_else(|| text(handler, "command"));
-    Hook {
+    let timeout = handler.get(form.timeout).and_then(|p| p.value());
+    let mut hook = Hook {
         event: event.to_owned(),
         command: command.unwrap_or_default(),
-        timeout: handler.get(form.timeout).and_then(|p| p.value()?.to_string().parse().ok()),
+        timeout: timeout.as_ref().and_then(|limit| limit.to_string().parse().ok()),
         closed,
         matcher: text(group.unwrap_or(handler), "matcher"),
+        faults: Vec::new(),
+    };
+    hook.faults = faults(&hook, handler, form, facts);
+    if timeout.is_some() && hook.timeout.is_none() {
+        hook.faults.push(format!("its `{}` is no whole number", form.timeout));
     }
+    if let Some(group) = group {
+        hook.faults.extend(additions(group, &["hooks", "matcher", "sequential"]));
+    }
+    hook
+}
+
+/// Names at a hook that change nothing of what it does.
+const HARMLESS: &[&str] = &[
+    "statusMessage",
+    "description",
+    "name",
+    "powershell",
+    "commandWindows",
+    "additionalContextLimit",
+];
+
+/// What keeps a hook from doing its work.
+fn faults(hook: &Hook, handler: &CstObject, form: &Form, facts: &Facts) -> Vec<String> {
+    let mut faults = Vec::new();
+    if let Some(kind) = text(handler, "type").filter(|kind| kind != "command") {
+        faults.push(format!("its type is `{kind}`, not `command`"));
+    }
+    let millis = match facts.timeout_unit {
+        TimeUnit::Seconds => 1_000,
+        TimeUnit::Milliseconds => 1,
+    };
+    let needed = needed_ms(facts, &hook.event);
+    if let Some(limit) = hook.timeout.filter(|limit| limit.saturating_mul(millis) <= needed) {
+        let unit = if millis == 1 { "ms" } else { "s" };
+        faults.push(format!(
+            "its `{}` is {limit} {unit}, and the host gives up before it has answered",
+            form.timeout
+        ));
+    }
+    match form.closed {
+        Some(Closed::Word(name, word)) if !hook.closed => {
+            faults.push(format!("its `{name}` is not `{word}`, so its failure lets the call run"));
+        }
+        Some(Closed::Flag(name)) if !hook.closed => {
+            faults.push(format!("its `{name}` is not true, so its failure lets the call run"));
+        }
+        Some(_) | None => {}
+    }
+    if let Some(matcher) = hook.matcher.as_deref().filter(|m| !m.is_empty() && *m != "*") {
+        faults.push(format!("its `matcher` is `{matcher}`, so it is for some tools only"));
+    }
+    let event = facts.event(&hook.event);
+    let is_portable = event.is_some_and(|event| hook.command == portable(form, event));
+    if !is_portable && !is_one_command(&hook.command) {
+        faults.push(
+            "its command is more than a call of Tollgate, and may answer otherwise".to_owned(),
+        );
+    }
+    let mut known = vec!["type", form.command, "command", form.timeout, "matcher"];
+    known.extend(form.closed.map(|closed| match closed {
+        Closed::Word(name, _) | Closed::Flag(name) => name,
+    }));
+    known.extend(HARMLESS);
+    faults.extend(additions(handler, &known));
+    faults
+}
+
+/// Names that an install does not write and that are not known to be harmless.
+fn additions(object: &CstObject, known: &[&str]) -> Vec<String> {
+    let unknown = |property: &jsonc_parser::cst::CstObjectProp| {
+        let name = property.decoded_name()?;
+        // What is false or null is as good as not there.
+        let is_off = property.value().is_none_or(|value| {
+            value.to_string() == "null" || value.as_boolean_lit().is_some_and(|lit| !lit.value())
+        });
+        let is_known = known.contains(&&*name) || HARMLESS.contains(&&*name);
+        (!is_off && !is_known).then(|| format!("`{name}` stands at it"))
+    };
+    object.properties().iter().filter_map(unknown).collect()
+}
+
+/// Whether a shell would run one plain command: nothing behind it, in it or around it.
+fn is_one_command(command: &str) -> bool {
+    let (mut quote, mut escaped) = (None, false);
+    for c in command.chars() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (Some('"'), '$' | '`') => return false,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (
+                None,
+                '|' | '&' | ';' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`' | '#' | '!' | '\n',
+            ) => {
+                return false;
+            }
+            (None, _) => {}
+        }
+    }
+    // The words themselves, and not a text for another shell: a quote that opens before the program's name
+    // closes behind it.
+    let is_program = |word: &str| {
+        let name = word.strip_suffix('\'').unwrap_or(word);
+        name.ends_with("tollgate") && (name.len() < word.len() || !word.starts_with('\''))
+    };
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let calls = words.windows(2).any(|pair| {
+        pair.first().is_some_and(|word| is_program(word)) && pair.get(1) == Some(&"hook")
+    });
+    quote.is_none() && calls
 }
 
 /// Whether a command is ours, for this host: it calls the hook of `tollgate`, by whatever path.
@@ -103,16 +271,32 @@ pub(super) fn is_ours(command: &str, host: &str) -> bool {
     command.contains("tollgate") && words.windows(2).any(calls)
 }
 
-fn is_off(root: &CstObject, path: &[&str]) -> bool {
-    let Some((last, above)) = path.split_last() else { return false };
+fn is_off(root: &CstObject, off: Off) -> bool {
+    let said = |path| at(root, path).and_then(|node| node.as_boolean_lit()).map(|lit| lit.value());
+    match off {
+        Off::When(path) => said(path) == Some(true),
+        Off::Unless(path) => said(path) == Some(false),
+        Off::Listed(_) => false,
+    }
+}
+
+/// Whether a list of hooks that are off has this one, by its name or its command.
+fn is_listed(root: &CstObject, off: Off, handler: &CstObject, command: &str) -> bool {
+    let Off::Listed(path) = off else { return false };
+    let Some(list) = at(root, path).and_then(|node| node.as_array()) else { return false };
+    let name = text(handler, "name");
+    let listed = |node: CstNode| node.as_string_lit().and_then(|lit| lit.decoded_value().ok());
+    let mut listed = list.elements().into_iter().filter_map(listed);
+    listed.any(|listed| listed == command || Some(&listed) == name.as_ref())
+}
+
+fn at(root: &CstObject, path: &[&str]) -> Option<CstNode> {
+    let (last, above) = path.split_last()?;
     let mut object = root.clone();
     for name in above {
-        match object.object_value(name) {
-            Some(inner) => object = inner,
-            None => return false,
-        }
+        object = object.object_value(name)?;
     }
-    flag(&object, last)
+    value(&object, last)
 }
 
 fn value(object: &CstObject, name: &str) -> Option<CstNode> {

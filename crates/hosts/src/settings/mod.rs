@@ -10,10 +10,12 @@
 mod edit;
 mod form;
 mod look;
+mod portable;
 
 pub use edit::{with_hooks, without_hooks};
-pub use form::{FORMS, Form, Managed, Place, Scope, TIMEOUT_MS, form, stops_a_call};
+pub use form::{ANSWER_MS, FORMS, Form, Managed, Place, Scope, TIMEOUT_MS, form, stops_a_call};
 pub use look::{Hook, Standing, standing};
+pub use portable::portable;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstObject, CstRootNode};

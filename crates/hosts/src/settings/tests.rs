@@ -43,6 +43,7 @@ fn every_host_gets_a_hook_at_every_event_that_concerns_us() {
         assert_eq!(events, wanted.map(|event| event.name).collect::<Vec<_>>(), "{text}");
         assert!(found.others.is_empty() && !found.all_off);
         assert!(found.ours.iter().all(|hook| hook.timeout > Some(0)), "{text}");
+        assert!(found.ours.iter().all(|hook| hook.faults.is_empty()), "{:?}", found.ours);
         assert_eq!(found.ours.iter().all(|hook| hook.closed), form.closed.is_some(), "{text}");
         assert!(text.ends_with("}\n"), "{text}");
     }
@@ -77,16 +78,98 @@ fn a_hook_is_put_in_once_and_moves_only_when_it_has_changed() {
     assert_eq!(count(&new), count(&old));
 }
 
+/// Changes to a good file of a host, each with a word of the fault that it is.
+const WEAKENINGS: &[(&str, &str, &str, &str)] = &[
+    ("claude-code", "\"block\"", "\"continue\"", "onFailure"),
+    ("claude-code", "\"timeout\": 30", "\"timeout\": 0", "timeout"),
+    ("claude-code", "\"timeout\": 30", "\"timeout\": \"30\"", "no whole number"),
+    ("claude-code", "\"timeout\": 30", "\"timeout\": -1", "no whole number"),
+    ("claude-code", "\"type\": \"command\"", "\"type\": \"prompt\"", "`prompt`"),
+    ("claude-code", "\"timeout\": 30", "\"timeout\": 30, \"async\": true", "`async`"),
+    ("claude-code", "\"timeout\": 30", "\"timeout\": 30, \"if\": \"Bash(ls:*)\"", "`if`"),
+    ("claude-code", "\"timeout\": 30", "\"timeout\": 30, \"args\": []", "`args`"),
+    ("claude-code", "\"hooks\": [\n", "\"matcher\": \"Read\", \"hooks\": [\n", "`Read`"),
+    ("claude-code", "hook claude-code\"", "hook claude-code || true\"", "more than a call"),
+    ("claude-code", "hook claude-code\"", "hook claude-code; exit 0\"", "more than a call"),
+    ("claude-code", "hook claude-code\"", "hook claude-code 2>/dev/null\"", "more than a call"),
+    ("claude-code", "hook claude-code\"", "hook claude-code # x\"", "more than a call"),
+    (
+        "claude-code",
+        "/usr/bin/tollgate hook claude-code",
+        "sh -c 'tollgate hook claude-code ; :'",
+        "more than a call",
+    ),
+    ("gemini", "\"timeout\": 30000", "\"timeout\": 30", "30 ms"),
+    ("cursor", "\"failClosed\": true", "\"failClosed\": false", "failClosed"),
+    ("cursor", "\"timeout\": 30", "\"timeout\": 30, \"matcher\": \"Shell\"", "matcher"),
+    ("codex", "\"timeout\": 30", "\"timeout\": 30, \"async\": true", "`async`"),
+    ("copilot", "\"timeoutSec\": 30", "\"timeoutSec\": 30, \"cwd\": \"/x\"", "`cwd`"),
+];
+
 #[test]
-fn a_weakened_hook_is_put_right() {
-    let (form, facts) = of("claude-code");
-    let good = put("{}", "claude-code");
-    for (from, to) in [("\"block\"", "\"continue\""), ("\"timeout\": 30", "\"timeout\": 1")] {
+fn a_weakened_hook_is_named_and_put_right() {
+    for (name, from, to, word) in WEAKENINGS {
+        let (form, facts) = of(name);
+        let good = put("{}", name);
         let weak = good.replacen(from, to, 1);
-        assert_ne!(weak, good);
-        let put = put(&weak, "claude-code");
+        assert_ne!(weak, good, "{from} in {good}");
+        let found = standing(&weak, form, facts).unwrap();
+        let faults: Vec<&String> = found.ours.iter().flat_map(|hook| &hook.faults).collect();
+        assert!(faults.iter().any(|fault| fault.contains(word)), "{to}: {faults:?}");
+        let put = put(&weak, name);
         let found = standing(&put, form, facts).unwrap();
-        assert!(found.ours.iter().all(|hook| hook.closed), "{put}");
+        assert!(found.ours.iter().all(|hook| hook.faults.is_empty()), "{put}");
+        assert!(found.others.is_empty(), "{put}");
+    }
+}
+
+#[test]
+fn what_changes_nothing_of_a_hook_is_no_fault() {
+    for (name, from, to) in [
+        ("claude-code", "\"timeout\": 30", "\"timeout\": 60, \"statusMessage\": \"asking\""),
+        ("claude-code", "\"timeout\": 30", "\"timeout\": 30, \"async\": false"),
+        ("claude-code", "\"hooks\": [\n", "\"matcher\": \"*\", \"hooks\": [\n"),
+        ("claude-code", "/usr/bin/tollgate hook", "nice -n 5 '/my own/tollgate' hook"),
+        ("gemini", "\"hooks\": [\n", "\"sequential\": true, \"hooks\": [\n"),
+    ] {
+        let (form, facts) = of(name);
+        let good = put("{}", name);
+        let other = good.replacen(from, to, 1);
+        assert_ne!(other, good, "{from} in {good}");
+        let found = standing(&other, form, facts).unwrap();
+        assert!(found.ours.iter().all(|hook| hook.faults.is_empty()), "{:?}", found.ours);
+    }
+}
+
+#[test]
+fn a_hook_that_is_listed_as_off_is_named() {
+    let (form, facts) = of("gemini");
+    for (name, off) in
+        [("\"name\": \"gate\", ", "\"gate\""), ("", "\"/usr/bin/tollgate hook gemini\"")]
+    {
+        let text = put("{}", "gemini").replacen("\"type\"", &format!("{name}\"type\""), 1);
+        let listed = |off: &str| {
+            text.replacen('{', &format!("{{\n  \"hooksConfig\": {{\"disabled\": [{off}]}},"), 1)
+        };
+        let faults = |text: &str| {
+            let found = standing(text, form, facts).unwrap();
+            found.ours.iter().flat_map(|hook| hook.faults.clone()).collect::<Vec<_>>()
+        };
+        assert!(faults(&listed(off)).iter().any(|fault| fault.contains("off")), "{off}");
+        assert_eq!(faults(&listed("\"another\"")), [""; 0]);
+    }
+}
+
+#[test]
+fn a_file_that_a_strict_host_passes_over_is_no_good_one() {
+    let (form, facts) = of("cursor");
+    let good = put("", "cursor");
+    for (from, to) in
+        [("\"version\": 1,", ""), ("\"hooks\": {", "\"hooks\": {\"beforeLunch\": [],")]
+    {
+        let other = good.replacen(from, to, 1);
+        assert_ne!(other, good);
+        assert!(matches!(standing(&other, form, facts), Err(SettingsError::Shape { .. })));
     }
 }
 
@@ -119,6 +202,7 @@ fn switches_that_turn_all_hooks_off_are_seen() {
     for (name, text) in [
         ("claude-code", "{\"disableAllHooks\": true}"),
         ("gemini", "{\"hooksConfig\": {\"disabled\": true}}"),
+        ("copilot", "{\"disableAllHooks\": true}"),
     ] {
         let (form, facts) = of(name);
         assert!(standing(text, form, facts).unwrap().all_off);
