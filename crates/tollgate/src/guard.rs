@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tollgate_effects::{PathGlob, Protects};
 use tollgate_gate::{
-    EventKind, Hook, Matcher, Opinion, Refusal, Roles, Session, Subject, Test, TestError, ToolCall,
-    Vote, inline,
+    Event, EventKind, Hook, Matcher, Opinion, Refusal, Roles, Session, Subject, Test, TestError,
+    ToolCall, Vote, inline,
 };
 use tollgate_policy::compile::paths::{PathGlobs, literal};
-use tollgate_policy::{AnalysedEffects, CallMemo, LayerStatus, Reach, ToolFacts};
+use tollgate_policy::{AnalysedEffects, CallMemo, LayerStatus, Loaded, Reach, ToolFacts};
 
 /// The name of the hook that looks first, at what is named; see [`is_guard`].
 pub const GUARD: &str = "tollgate-guards-itself";
@@ -187,10 +187,7 @@ impl Protects for Here {
 
 /// The hooks: one in front of all others, one behind them.
 pub(crate) fn hooks(whereabouts: Whereabouts, facts: &ToolFacts) -> [Hook; 2] {
-    let effects = knowledge::analysed(facts);
-    let protected = Here { whereabouts, paths: OnceLock::new(), programs: OnceLock::new() };
-    let (globs, asked) = (OnceLock::new(), CallMemo::default());
-    let guard = Arc::new(Guard { effects, protected, globs, asked });
+    let guard = Arc::new(Guard::new(whereabouts, facts));
     [(GUARD, Reach::Itself, i32::MIN), (GUARD_OF_FOLDERS, Reach::FolderAbove, i32::MAX)].map(
         |(name, reach, priority)| {
             let refuse = inline(|_| {
@@ -208,6 +205,12 @@ pub(crate) fn hooks(whereabouts: Whereabouts, facts: &ToolFacts) -> [Hook; 2] {
 }
 
 impl Guard {
+    fn new(whereabouts: Whereabouts, facts: &ToolFacts) -> Guard {
+        let effects = knowledge::analysed(facts);
+        let protected = Here { whereabouts, paths: OnceLock::new(), programs: OnceLock::new() };
+        Guard { effects, protected, globs: OnceLock::new(), asked: CallMemo::default() }
+    }
+
     /// How this call touches what is guarded.
     fn touched(&self, call: &ToolCall, session: &Arc<Session>) -> Result<Option<Reach>, TestError> {
         let touches = || self.effects.touches(call, session, &self.protected, || self.globs());
@@ -226,6 +229,27 @@ impl Guard {
         });
         made.as_ref().map_err(Clone::clone)
     }
+}
+
+/// The guard that refuses this call here under every policy, so that no exception can let it through; `None`
+/// when none does, or when it is no call of a tool.
+///
+/// # Errors
+/// When it cannot be told.
+pub fn refused_always(
+    places: &Places,
+    loaded: &Loaded,
+    event: &Event,
+) -> Result<Option<&'static str>, TestError> {
+    let Some(call) = event.payload.tool_call() else { return Ok(None) };
+    let mut whereabouts = Whereabouts::default();
+    whereabouts.layers(&loaded.layers);
+    whereabouts.places(places);
+    let guard = Guard::new(whereabouts, &loaded.settings.tools);
+    Ok(guard.touched(call, &event.session)?.map(|reach| match reach {
+        Reach::Itself => GUARD,
+        Reach::FolderAbove => GUARD_OF_FOLDERS,
+    }))
 }
 
 /// One of the two looks at a call.

@@ -27,7 +27,7 @@ mod open;
 mod reviewed;
 
 pub use error::{OpenError, ReloadError};
-pub use guard::{GUARD, is_guard};
+pub use guard::{GUARD, is_guard, refused_always};
 pub use knowledge::{effects_of, misread};
 pub use open::{Builder, Tollgate};
 pub use places::{Places, PlacesError, PlacesLoadError};

@@ -66,7 +66,7 @@ pub(crate) enum TestFormat {
 }
 
 /// Which event.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Which {
     /// The event in this file, as `tollgate schema event` describes it; - is standard input

@@ -16,7 +16,6 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
-use tollgate::PlacesLoadError;
 use tollgate::gate::text::shown;
 use tollgate::gate::{Event, RecordKind, Timestamp, Verdict};
 use tollgate::places::user_name;
@@ -25,6 +24,7 @@ use tollgate::policy::explain::{
 };
 use tollgate::policy::limits::POLICY_BYTES_MAX;
 use tollgate::policy::{Explanation, HookInfo, Layer, LayerKind, Loaded, Origin, explain};
+use tollgate::{PlacesLoadError, refused_always};
 
 /// Most hooks against which one call gets exceptions.
 const EXCEPTIONS_MAX: usize = 16;
@@ -49,6 +49,17 @@ pub(crate) fn run(globals: &Globals, arguments: &AllowArguments) -> Result<Exit,
     if first.decision.verdict == Verdict::Allow {
         answer(&goes_through(&past, &loaded))?;
         return Ok(Exit::No);
+    }
+    if let Some(guard) =
+        refused_always(&desk.places, &loaded, &work.event).map_err(Failure::internal)?
+    {
+        return Err(Failure::usage(
+            format!(
+                "no exception lets this call through: `{guard}` refuses it under every policy, for it would \
+                 change or take along what guards the agent"
+            ),
+            "do it yourself, outside of the agent, or let the agent do less: single files, not the whole folder",
+        ));
     }
     let hook = work.exception(&loaded, &first)?.1;
     let mut target = Target::of(&work, arguments.into.as_deref(), &hook)?;

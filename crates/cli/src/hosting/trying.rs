@@ -6,16 +6,17 @@
 use super::command::Calling;
 use super::self_test::{Asked, OWN_SESSIONS, ask};
 use super::{Known, file, known, settings_file};
-use crate::args::{Format, Globals};
+use crate::args::{Format, Globals, Which};
 use crate::desk::Desk;
 use crate::exit::{Exit, Failure};
 use crate::hook::UNDECIDED;
 use crate::output::{answer, say};
+use crate::past::{self, Last};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
-use tollgate::GUARD;
 use tollgate::gate::text::shown;
+use tollgate::{GUARD, refused_always};
 use tollgate_hosts::Crash;
 use tollgate_hosts::settings::{Scope, standing, stops_a_call};
 
@@ -70,7 +71,7 @@ pub(crate) fn run(
             shown(reason, 2_000)
         ),
         Some(reason) => {
-            let unless = match reason.contains(GUARD) {
+            let unless = match reason.contains(GUARD) || is_always_refused(&desk) {
                 true => {
                     "no policy lets an agent do this; you can do it yourself, outside of the agent"
                 }
@@ -90,6 +91,16 @@ pub(crate) fn run(
     };
     say(&out)?;
     Ok(if refusal.is_some() { Exit::No } else { Exit::Done })
+}
+
+/// Whether the call that was just refused is so under every policy. Where that cannot be told, `allow` says more.
+fn is_always_refused(desk: &Desk) -> bool {
+    let looked = || {
+        let loaded = desk.load().ok()?;
+        let past = past::find(desk, &loaded, &Which::default(), None, Last::Refused).ok()?;
+        refused_always(&desk.places, &loaded, &past.event).ok()?
+    };
+    looked().is_some()
 }
 
 /// What the host does with a hook that does not work.

@@ -205,7 +205,7 @@ fn a_question_goes_to_the_hosts_own_prompt_only_where_somebody_would_see_it() {
     let asked = &rig.records("decision")[0];
     assert_eq!(asked["verdict"], "ask");
     assert_eq!(rig.records("outcome").len(), 0, "the host tells what came of it");
-    for mode in ["bypassPermissions", "dontAsk", "auto"] {
+    for mode in ["bypassPermissions", "dontAsk", "auto", "aModeOfNextYear"] {
         let mut push = push.clone();
         push["permission_mode"] = mode.into();
         refuses(&hook(&rig, "claude-code", &push));
@@ -352,6 +352,12 @@ fn a_call_that_waits_for_an_answer_is_refused_before_its_time_is_over_even_where
     );
     let took = started.elapsed().as_millis();
     assert!((5_000..8_000).contains(&took), "{took} ms");
+    // Where a host lets the call run when its own time is over, nobody is waited for.
+    for host in ["codex", "gemini"] {
+        let started = Instant::now();
+        refuses(&hook(&rig, host, &before(&rig, host, "make all")));
+        assert!(started.elapsed().as_millis() < 4_000, "{host}");
+    }
 }
 
 #[test]
@@ -370,6 +376,7 @@ fn whatever_goes_wrong_inside_refuses() {
         let ran = run(&["hook", host], &call);
         refuses(&ran);
         assert!(ran.err.contains("bad_policy"), "{}", ran.err);
+        assert!(ran.err.contains("user.yaml` does not load"), "{}", ran.err);
         // Neither a ledger nor a place for state.
         rig.write("user.yaml", POLICY);
         rig.write("state/ledger", "not a folder");
@@ -513,8 +520,30 @@ fn a_policy_that_no_longer_loads_leaves_the_last_good_one_in_force() {
     assert!(ran.err.contains("nobody deploys from here"), "{}", ran.err);
     let ran = hook(&rig, "codex", &before(&rig, "codex", "ls")).expect(0);
     assert!(ran.err.contains("the last good one is in force (sha256:"), "{}", ran.err);
+    let told = rig.run(&["status"]).expect(2).out;
+    assert!(told.contains("go on with the last good one"), "{told}");
+    let told = rig.run(&["doctor"]).expect(1).out;
+    assert!(told.contains("the last good policy holds for hooks"), "{told}");
     fs::remove_dir_all(rig.path("state/snapshots")).unwrap();
     refuses(&hook(&rig, "codex", &before(&rig, "codex", "ls")));
+    let told = rig.run(&["status"]).expect(2).out;
+    assert!(told.contains("NO POLICY IS IN FORCE"), "{told}");
+}
+
+#[test]
+fn files_of_sessions_that_nobody_has_heard_of_for_long_are_swept_when_one_begins() {
+    let rig = rig();
+    hook(&rig, "codex", &before(&rig, "codex", "ls")).expect(0);
+    let folder = rig.path("state/hosts");
+    let old = folder.join("old");
+    fs::write(&old, "{}").unwrap();
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(40 * 24 * 60 * 60);
+    fs::File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+    let start = json!({"session_id": "s2", "cwd": rig.path("project"), "hook_event_name": "SessionStart",
+        "source": "startup", "permission_mode": "default", "model": "m"});
+    hook(&rig, "codex", &start);
+    assert!(!old.exists());
+    assert!(fs::read_dir(&folder).unwrap().count() >= 2, "others stay");
 }
 
 #[test]

@@ -644,6 +644,15 @@ hooks:
     asked("cat ../.env").expect(1);
     let told = asked("tollgate pause --for 1h --reason x").expect(1).out;
     assert!(told.contains("no policy lets an agent do this"), "{told}");
+    // A hook of the policy refuses it, and so would the guard: no exception helps, and none is written.
+    let outside = "version: 1\nhooks:\n  - { name: inside, on: pre_tool, match: { deletes: \"**\" }, deny: no }\n";
+    home.0.write("user.yaml", outside);
+    let told = asked(&format!("rm -rf {}", home.0.path("").display())).expect(1).out;
+    assert!(told.contains("(hook `inside`"), "{told}");
+    assert!(told.contains("no policy lets an agent do this"), "{told}");
+    let err = home.run(&["allow", "--last", "--yes"]).expect(2).err;
+    assert!(err.contains("no exception") && err.contains("remedy"), "{err}");
+    assert_eq!(home.read("user.yaml"), outside);
     home.run(&["status"]).expect(0);
     home.run(&["uninstall", "claude-code"]).expect(0);
     assert!(home.run(&["try", "nobody", "ls"]).expect(2).err.contains("claude-code, codex"));
