@@ -1,8 +1,8 @@
 //! Checkpoints: signed statements of how long the book is and what it holds.
 //!
 //! What is signed is the text of a checkpoint as transparency logs write it (C2SP tlog-checkpoint):
-//! origin, size and root of the tree, and one line more with the time. In the ledger's folder it
-//! stands as a line of JSON; [`Checkpoint::note`] gives the signed note that witnesses take.
+//! origin, size and root of the tree, and two lines more: the time, and how many records the checkpoint before
+//! covers, so that none can be taken out of their row unseen. In the ledger's folder it stands as a line of JSON; [`Checkpoint::note`] gives the signed note that witnesses take.
 //!
 //! A checkpoint is made only of records that are on disk, and is itself synced, so that no crash can
 //! look like a book that was cut.
@@ -32,6 +32,8 @@ pub struct Checkpoint {
     pub root: HashValue,
     /// When it was made.
     pub at: Timestamp,
+    /// How many records the one before it covers, 0 for the first; `None` in one that does not say so.
+    pub after: Option<u64>,
     /// The key that signed it.
     pub key: PublicKey,
     /// The signature.
@@ -39,14 +41,26 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Signs what stands before this place.
-    pub(crate) fn sign(place: &Place, at: Timestamp, key: &CheckpointKey) -> Checkpoint {
+    /// Signs what stands before this place, behind a checkpoint of `after` records.
+    pub(crate) fn sign(
+        place: &Place,
+        at: Timestamp,
+        after: u64,
+        key: &CheckpointKey,
+    ) -> Checkpoint {
         // To whole milliseconds, as it is written.
         let at = Timestamp::from_millis(at.millis());
-        let origin = origin(&place.first);
-        let (size, root) = (place.seq(), place.tree.root());
-        let signature = key.sign(body(&origin, size, &root, at).as_bytes());
-        Checkpoint { origin, size, root, at, key: key.public(), signature }
+        let mut checkpoint = Checkpoint {
+            origin: origin(&place.first),
+            size: place.seq(),
+            root: place.tree.root(),
+            at,
+            after: Some(after),
+            key: key.public(),
+            signature: [0; 64],
+        };
+        checkpoint.signature = key.sign(checkpoint.body().as_bytes());
+        checkpoint
     }
 
     /// Whether its key has signed it. Whether that key is to be trusted is another question.
@@ -63,6 +77,10 @@ impl Checkpoint {
             size: json.get("size")?.as_u64()?,
             root: HashValue::parse(text("root")?)?,
             at: Timestamp::parse(text("at")?)?,
+            after: json
+                .get("after")
+                .map(Json::as_u64)
+                .map_or(Some(None), |after| after.map(Some))?,
             key: PublicKey::parse(text("key")?)?,
             signature: parse_hex(text("signature")?)?,
         })
@@ -81,6 +99,9 @@ impl Checkpoint {
         out.insert("size", self.size);
         out.insert("root", self.root.to_string());
         out.insert("at", self.at.to_string());
+        if let Some(after) = self.after {
+            out.insert("after", after);
+        }
         out.insert("key", self.key.to_string());
         out.insert("signature", String::from_utf8_lossy(&signature).into_owned());
         out
@@ -100,14 +121,12 @@ impl Checkpoint {
         format!("{}\n\u{2014} {name} {}\n", self.body(), base64(&signature))
     }
 
+    /// What is signed.
     fn body(&self) -> String {
-        body(&self.origin, self.size, &self.root, self.at)
+        let Checkpoint { origin, size, root, at, .. } = self;
+        let after = self.after.map(|after| format!("after {after}\n")).unwrap_or_default();
+        format!("{origin}\n{size}\n{}\nat {at}\n{after}", base64(root.as_bytes()))
     }
-}
-
-/// What is signed.
-fn body(origin: &str, size: u64, root: &HashValue, at: Timestamp) -> String {
-    format!("{origin}\n{size}\n{}\nat {at}\n", base64(root.as_bytes()))
 }
 
 /// The name of the book whose first line has this hash.
@@ -227,7 +246,7 @@ mod tests {
         let mut place = Place::start();
         place.pass(b"a");
         place.pass(b"b");
-        Checkpoint::sign(&place, Timestamp::from_millis(7), &CheckpointKey::from_seed(&[7; 32]))
+        Checkpoint::sign(&place, Timestamp::from_millis(7), 1, &CheckpointKey::from_seed(&[7; 32]))
     }
 
     #[test]
@@ -253,6 +272,11 @@ mod tests {
         let mut other = checkpoint.clone();
         other.at = Timestamp::from_millis(8);
         assert!(!other.is_signed());
+        for after in [None, Some(0)] {
+            let mut other = checkpoint.clone();
+            other.after = after;
+            assert!(!other.is_signed());
+        }
         let mut other = checkpoint;
         other.key = CheckpointKey::from_seed(&[8; 32]).public();
         assert!(!other.is_signed());
@@ -263,9 +287,10 @@ mod tests {
         let note = checkpoint().note();
         let lines: Vec<&str> = note.lines().collect();
         assert!(lines[0].starts_with("tollgate/"));
-        assert_eq!((lines[1], lines[3], lines[4]), ("2", "at 1970-01-01T00:00:00.007Z", ""));
+        assert_eq!((lines[1], lines[3]), ("2", "at 1970-01-01T00:00:00.007Z"));
+        assert_eq!((lines[4], lines[5]), ("after 1", ""));
         assert_eq!(lines[2].len(), 44);
-        assert!(lines[5].starts_with(&format!("\u{2014} {} ", lines[0])));
+        assert!(lines[6].starts_with(&format!("\u{2014} {} ", lines[0])));
     }
 
     #[test]

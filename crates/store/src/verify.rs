@@ -10,11 +10,12 @@
 //! allows, and it is a finding if they are.
 
 use crate::book::{Book, BookError, Entries, Raw};
-use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, origin};
+use crate::checkpoint::{CHECKPOINTS_NAME, Checkpoint, last_checkpoint, origin};
 use crate::erase::{ERASURES_NAME, Erasure, read_capped};
-use crate::handover::{HANDOVERS_NAME, Handover, handovers_of_ledger, trusted_keys};
+use crate::finding::{Finding, Source};
+use crate::handover::{Handover, handovers_of_ledger, trusted_keys};
 use crate::hash::HashValue;
-use crate::head::Place;
+use crate::head::{HEAD_NAME, Head, Place};
 use crate::key::PublicKey;
 use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, ERASURES_BYTES_MAX, FINDINGS_MAX};
 use crate::line::Line;
@@ -22,7 +23,6 @@ use crate::prune::Tombstone;
 use crate::segment::{is_blank, segment_name};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -77,225 +77,6 @@ pub struct Verification {
     pub left_out: u64,
 }
 
-/// Something that is wrong with a book.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Finding {
-    /// A line is none.
-    #[error("{what}")]
-    NoLine {
-        /// The file, the line and what is wrong.
-        what: String,
-    },
-    /// A line has another number than belongs there.
-    #[error("`{}` line {number}: record {found} where record {expected} belongs", .file.display())]
-    OutOfOrder {
-        /// The file.
-        file: PathBuf,
-        /// The line in the file, from 1 on.
-        number: u64,
-        /// The record that belongs there.
-        expected: u64,
-        /// The record that stands there.
-        found: u64,
-    },
-    /// A line does not hold the hash of the line before it: one of the two was changed.
-    #[error("`{}` line {number}: record {seq} does not follow the line before it", .file.display())]
-    BrokenChain {
-        /// The file.
-        file: PathBuf,
-        /// The line in the file, from 1 on.
-        number: u64,
-        /// The record.
-        seq: u64,
-    },
-    /// A segment does not start where the one before it ends.
-    #[error("`{}` starts with record {found}, but record {expected} comes next", .file.display())]
-    SegmentMissing {
-        /// The file.
-        file: PathBuf,
-        /// The record that comes next.
-        expected: u64,
-        /// The record that it starts with.
-        found: u64,
-    },
-    /// A segment that belongs to no place of the book: it has those records already, or it stands behind
-    /// the end that the head knows. It is not read.
-    #[error(
-        "`{}` was put there: it would start with record {found}, but record {expected} comes next",
-        .file.display()
-    )]
-    StraySegment {
-        /// The file.
-        file: PathBuf,
-        /// The record that comes next.
-        expected: u64,
-        /// The record that it would start with.
-        found: u64,
-    },
-    /// The book is shorter than something says.
-    #[error("the book has {records} records, but {by} knows of {known}")]
-    Short {
-        /// The records that it has.
-        records: u64,
-        /// The records that it had.
-        known: u64,
-        /// What says so.
-        by: Source,
-    },
-    /// The first records are not those that were signed.
-    #[error("the first {size} records are not those of {by}")]
-    OtherRoot {
-        /// How many.
-        size: u64,
-        /// What says so.
-        by: Source,
-    },
-    /// A checkpoint is about another book.
-    #[error("{by} is about another book, `{origin}`")]
-    OtherBook {
-        /// The checkpoint.
-        by: Source,
-        /// The book that it is about.
-        origin: String,
-    },
-    /// A line of the checkpoints is no checkpoint.
-    #[error("`{CHECKPOINTS_NAME}` line {number} is no checkpoint")]
-    NoCheckpoint {
-        /// The line, from 1 on.
-        number: u64,
-    },
-    /// A line of the hand-overs is none, or not signed by the key that it names.
-    #[error("`{HANDOVERS_NAME}` line {number} is no signed hand-over")]
-    NoHandover {
-        /// The line, from 1 on.
-        number: u64,
-    },
-    /// A checkpoint is signed by a later key, and no hand-over in the ledger leads to it.
-    #[error("{by} is signed by `{key}`, to which no hand-over in `{HANDOVERS_NAME}` leads")]
-    NotHandedOver {
-        /// The checkpoint.
-        by: Source,
-        /// The key.
-        key: PublicKey,
-    },
-    /// A checkpoint that was kept elsewhere is not among those of the ledger.
-    #[error("{by}, of {size} records, is missing in `{CHECKPOINTS_NAME}`")]
-    CheckpointMissing {
-        /// How many records it covers.
-        size: u64,
-        /// The checkpoint.
-        by: Source,
-    },
-    /// A checkpoint covers no more than the one before it.
-    #[error("{by} covers no more than the one before it")]
-    NoProgress {
-        /// The checkpoint.
-        by: Source,
-    },
-    /// The signature of a checkpoint is wrong.
-    #[error("the signature of {by} is wrong")]
-    BadSignature {
-        /// The checkpoint.
-        by: Source,
-    },
-    /// A checkpoint is signed by a key that is not trusted.
-    #[error("{by} is signed by a key that is not trusted, `{key}`")]
-    UnknownKey {
-        /// The checkpoint.
-        by: Source,
-        /// The key.
-        key: PublicKey,
-    },
-    /// A line of the erasures is no erasure.
-    #[error("`{ERASURES_NAME}` line {number} is no erasure")]
-    NoErasure {
-        /// The line, from 1 on.
-        number: u64,
-    },
-    /// A record was overwritten, and no erasure says so.
-    #[error("`{}` line {number}: record {seq} was overwritten without an erasure", .file.display())]
-    ErasedUnsigned {
-        /// The file.
-        file: PathBuf,
-        /// The line in the file, from 1 on.
-        number: u64,
-        /// The record.
-        seq: u64,
-    },
-    /// What stands in place of erased records is not what was signed.
-    #[error(
-        "erasure {number} was not carried out as it was signed in `{segment}` (if it was \
-         interrupted, the next erasure carries it out)"
-    )]
-    OtherErasure {
-        /// The erasure.
-        number: u64,
-        /// The segment file.
-        segment: String,
-    },
-    /// Records that a checkpoint should cover by now.
-    #[error("the last {records} records are not covered by a checkpoint, and should be")]
-    NotCovered {
-        /// How many.
-        records: u64,
-    },
-}
-
-impl Finding {
-    /// The kind of damage, in a word.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Finding::NoLine { .. } => "no_line",
-            Finding::OutOfOrder { .. } => "out_of_order",
-            Finding::BrokenChain { .. } => "broken_chain",
-            Finding::SegmentMissing { .. } => "segment_missing",
-            Finding::StraySegment { .. } => "stray_segment",
-            Finding::Short { .. } => "cut",
-            Finding::OtherRoot { .. } => "rewritten",
-            Finding::OtherBook { .. } => "other_book",
-            Finding::NoCheckpoint { .. } => "no_checkpoint",
-            Finding::NoHandover { .. } => "no_handover",
-            Finding::NotHandedOver { .. } => "not_handed_over",
-            Finding::CheckpointMissing { .. } => "checkpoint_missing",
-            Finding::NoProgress { .. } => "no_progress",
-            Finding::BadSignature { .. } => "bad_signature",
-            Finding::UnknownKey { .. } => "unknown_key",
-            Finding::NoErasure { .. } => "no_erasure",
-            Finding::ErasedUnsigned { .. } => "overwritten",
-            Finding::OtherErasure { .. } => "other_erasure",
-            Finding::NotCovered { .. } => "not_covered",
-        }
-    }
-}
-
-/// What a finding rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The checkpoint on this line of the ledger's checkpoints, from 1 on.
-    Checkpoint(u64),
-    /// The checkpoint kept elsewhere, by its place in [`Trust::kept`], from 1 on.
-    Kept(u64),
-    /// The ledger's own head.
-    Head,
-    /// What stands for the records that were pruned.
-    Tombstone,
-    /// The erasure of this number.
-    Erasure(u64),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Checkpoint(number) => write!(f, "the checkpoint on line {number}"),
-            Source::Kept(number) => write!(f, "the kept checkpoint {number}"),
-            Source::Head => f.write_str("the ledger's head"),
-            Source::Tombstone => f.write_str("the tombstone"),
-            Source::Erasure(number) => write!(f, "erasure {number}"),
-        }
-    }
-}
-
 /// Verifies the book in this folder.
 ///
 /// # Errors
@@ -318,7 +99,7 @@ pub fn verify(folder: &Path, trust: &Trust) -> Result<Verification, BookError> {
         walk.start_behind(tombstone, trust);
     }
     let end = book.head().map(|head| (head.now.segment, head.now.end));
-    walk.head = book.head().map(|head| (head.now.seq(), head.now.tree.root()));
+    walk.take_head(folder, book.head())?;
     // Where a segment can begin: at each one's first line, and behind the end.
     walk.starts = book.segments().map(|(first_seq, _)| first_seq).collect();
     walk.starts.extend(book.head().map(|head| head.now.seq() + 1));
@@ -370,8 +151,10 @@ struct Walk {
     /// Whether every checkpoint that was kept elsewhere must stand in the ledger as well: there are keys by
     /// which it is signed.
     wants_checkpoints: bool,
-    /// How many records the head knows, and the root of their tree.
-    head: Option<(u64, HashValue)>,
+    /// Where the head says that the book ends, and ended when it was last synced.
+    head: Vec<Place>,
+    /// The checkpoints of the ledger's folder: how many records each covers, and when it was made.
+    checkpoints: Vec<(u64, u64)>,
     /// The numbers of the lines that the book goes on with somewhere.
     starts: BTreeSet<u64>,
     claims: BTreeMap<u64, Vec<Claim>>,
@@ -403,7 +186,8 @@ impl Default for Walk {
             handovers: Vec::new(),
             signers: Vec::new(),
             wants_checkpoints: false,
-            head: None,
+            head: Vec::new(),
+            checkpoints: Vec::new(),
             starts: BTreeSet::new(),
             claims,
             signed_at,
@@ -425,11 +209,21 @@ impl Walk {
 
     /// The keys that are trusted, and those that they handed over to by what the ledger holds itself.
     fn trust_successors(&mut self, folder: &Path, trust: &Trust) -> Result<Trust, BookError> {
-        let mut handovers = Vec::new();
+        let (mut handovers, mut numbers): (Vec<Handover>, _) = (Vec::new(), Vec::new());
         for (number, handover) in (1..).zip(handovers_of_ledger(folder)?) {
             match handover {
-                Some(handover) => handovers.push(handover),
+                Some(handover) => {
+                    handovers.push(handover);
+                    numbers.push(number);
+                }
                 None => self.find(Finding::NoHandover { number }),
+            }
+        }
+        for (at, (handover, number)) in handovers.iter().zip(numbers).enumerate() {
+            let before = handovers.get(..at).unwrap_or_default();
+            let behind = handovers.get(at + 1..).unwrap_or_default();
+            if before.contains(handover) || behind.iter().any(|other| other.new == handover.old) {
+                self.find(Finding::HandoverMisplaced { number });
             }
         }
         let keys = trusted_keys(&trust.keys, &handovers);
@@ -445,7 +239,8 @@ impl Walk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io(error)),
         };
-        let (mut lines, mut before) = (file.map(BufReader::new), 0);
+        // What the last line that holds covers; none behind one that does not hold.
+        let (mut lines, mut before) = (file.map(BufReader::new), Some(0));
         for number in 1..=CHECKPOINTS_MAX as u64 {
             let Some(from) = &mut lines else { break };
             let mut text = Vec::new();
@@ -455,20 +250,48 @@ impl Walk {
                 break;
             }
             let by = Source::Checkpoint(number);
-            match Checkpoint::read(&text) {
-                None => self.find(Finding::NoCheckpoint { number }),
-                Some(checkpoint) if checkpoint.size <= before => {
-                    self.find(Finding::NoProgress { by });
-                }
-                Some(checkpoint) => {
-                    before = checkpoint.size;
-                    self.check_signer(by, &checkpoint, trust);
-                    self.claim(by, checkpoint, trust);
-                }
+            let Some(checkpoint) = Checkpoint::read(&text) else {
+                self.find(Finding::NoCheckpoint { number });
+                before = None;
+                continue;
+            };
+            if before.is_some_and(|before| checkpoint.size <= before) {
+                self.find(Finding::NoProgress { by });
+                continue;
             }
+            let after = checkpoint.after.filter(|after| before.is_some_and(|size| size != *after));
+            if let Some(after) = after.filter(|_| checkpoint.is_signed()) {
+                self.find(Finding::CheckpointGap { by, after });
+            }
+            before = checkpoint.is_signed().then_some(checkpoint.size);
+            self.checkpoints.push((checkpoint.size, checkpoint.at.millis()));
+            self.check_signer(by, &checkpoint, trust);
+            self.claim(by, checkpoint, trust);
         }
         for (number, checkpoint) in (1..).zip(&trust.kept) {
             self.claim(Source::Kept(number), checkpoint.clone(), trust);
+        }
+        Ok(())
+    }
+
+    /// Looks at the head: it is a hint that anybody could make anew, so what it says must be so.
+    fn take_head(&mut self, folder: &Path, head: Option<&Head>) -> Result<(), BookError> {
+        let Some(head) = head else {
+            let written = std::fs::metadata(folder.join(HEAD_NAME)).map(|found| found.len());
+            if written.is_ok_and(|bytes| bytes > 0) {
+                self.find(Finding::OtherHead { what: "cannot be read" });
+            }
+            return Ok(());
+        };
+        self.head = vec![head.synced.clone(), head.now.clone()];
+        let signed = (head.signed.size, head.signed.at_ms);
+        if signed.0 == 0 || self.checkpoints.contains(&signed) {
+            return Ok(());
+        }
+        // One that was signed since the others were read.
+        let last = last_checkpoint(folder)?;
+        if last.is_none_or(|last| (last.size, last.at.millis()) != signed) {
+            self.find(Finding::OtherHead { what: "tells of a checkpoint that is not there" });
         }
         Ok(())
     }
@@ -630,13 +453,7 @@ impl Walk {
 
     /// Holds what checkpoints say against what was read so far.
     fn check_claims(&mut self) {
-        // It says nothing new where something else was found before.
-        if let Some((size, root)) = self.head.filter(|(size, _)| *size == self.number)
-            && self.done.findings.is_empty()
-            && self.place.tree.root() != root
-        {
-            self.find(Finding::OtherRoot { size, by: Source::Head });
-        }
+        self.check_head();
         let claims = self.claims.remove(&self.number).unwrap_or_default();
         if claims.is_empty() {
             return;
@@ -666,15 +483,36 @@ impl Walk {
         }
     }
 
+    /// Holds what the head says against what was read so far. It says nothing new where something else was found
+    /// before.
+    fn check_head(&mut self) {
+        let (here, is_whole) = (&self.place, self.done.findings.is_empty());
+        let known = self.head.iter().find(|known| known.seq() == self.number && *known != here);
+        let Some(known) = known.filter(|_| is_whole) else { return };
+        let finding = match known.tree.root() == here.tree.root() {
+            // A segment that has just begun has its end at its start.
+            true if known.segment != here.segment && known.end == 0 => return,
+            true => Finding::OtherHead { what: "does not say where the book ends" },
+            false => Finding::OtherRoot { size: known.seq(), by: Source::Head },
+        };
+        self.find(finding);
+    }
+
     /// Holds the erasures against the lines that stand for erased ones.
     fn check_erasures(&mut self, folder: &Path, trust: &Trust) -> Result<(), BookError> {
         let text = read_capped(folder, ERASURES_NAME, ERASURES_BYTES_MAX)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let mut before = 0;
         for (number, line) in (1..).zip(lines) {
             let Some(erasure) = Erasure::read(line) else {
                 self.find(Finding::NoErasure { number });
                 continue;
             };
+            if erasure.number <= before {
+                self.find(Finding::ErasureMisplaced { number });
+                continue;
+            }
+            before = erasure.number;
             let by = Source::Erasure(erasure.number);
             if !erasure.is_signed() {
                 self.find(Finding::BadSignature { by });

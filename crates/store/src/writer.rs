@@ -304,10 +304,12 @@ impl Writer {
         self.check_unseen()?;
         let Some(signer) = &mut self.signer else { return Ok(()) };
         let (key, file) = signer.key.read()?;
-        if let Some(file) = file.filter(|_| last.is_none_or(|last| last.key != key.public())) {
+        let is_new = last.as_ref().is_none_or(|last| last.key != key.public());
+        if let Some(file) = file.filter(|_| is_new) {
             handover::carry(&*self.disk, file)?;
         }
-        let checkpoint = Checkpoint::sign(&self.head.synced, self.clock.now(), key);
+        let after = last.map_or(0, |last| last.size);
+        let checkpoint = Checkpoint::sign(&self.head.synced, self.clock.now(), after, key);
         checkpoint::append(&*self.disk, &checkpoint)?;
         if let Some(file) = file {
             kept::keep(file, &signer.folder, &checkpoint, &self.head.synced)?;
