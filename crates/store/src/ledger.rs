@@ -1,7 +1,8 @@
 //! The ledger on disk.
 //!
 //! Many callers, one committing thread: while it waits for the disk, what comes in gathers to the
-//! next batch, so that one sync serves all who wait. A short-lived process that appends a record or
+//! next batch, so that one sync serves all who wait. Records that nobody waits for gather for a moment
+//! ([`GATHER_MS`]), or each would wake the thread and be written by itself. A short-lived process that appends a record or
 //! two needs no thread and no hand-over: there the caller commits ([`Committer::Caller`]).
 //!
 //! After any write error the ledger is closed: every later append is refused with the first error. A disk
@@ -15,8 +16,8 @@ use crate::error::StoreError;
 use crate::folder::Folder;
 use crate::limits::{
     BATCH_BYTES_MAX, BUFFERED_MS_MAX, BUFFERED_RECORDS_MAX, CHECKPOINT_MS, CHECKPOINT_RECORDS,
-    PREFILL_BYTES, QUEUE_BYTES_MAX, RECORD_BYTES_MAX, REOPEN_MS, SEGMENT_BYTES_MAX,
-    SEGMENT_BYTES_MAX_ALLOWED,
+    GATHER_BYTES, GATHER_MS, PREFILL_BYTES, QUEUE_BYTES_MAX, RECORD_BYTES_MAX, REOPEN_MS,
+    SEGMENT_BYTES_MAX, SEGMENT_BYTES_MAX_ALLOWED,
 };
 use crate::writer::{Key, Layout, Signer, Writer};
 use std::collections::VecDeque;
@@ -158,6 +159,8 @@ struct Batch {
     leave: Leave,
     /// Nothing comes after it.
     last: bool,
+    /// Until when it may gather more; it has only records that nobody waits for.
+    gathers: Option<Instant>,
     answer: Arc<Answer>,
 }
 
@@ -261,7 +264,7 @@ impl FileLedger {
 
     fn hand_over(&self, body: &[u8], durability: Durability) -> Handed {
         let mut queue = self.shared.queue();
-        let is_first = queue.waiting.is_empty();
+        let is_awaited = queue.is_awaited();
         // While a crash could lose as much as it may, a buffered record waits like any other.
         let at_once = durability == Durability::Buffered
             && queue.stats.at_risk < BUFFERED_RECORDS_MAX
@@ -272,8 +275,9 @@ impl FileLedger {
             Err(error) => return Handed::Answered(Err(error)),
         };
         let started = std::mem::replace(&mut queue.started, true);
+        let is_to_wake = !started || is_awaited != queue.is_awaited() || queue.is_first_of_batch();
         drop(queue);
-        if is_first && let Err(error) = self.wake(started) {
+        if is_to_wake && let Err(error) = self.wake(started) {
             return Handed::Answered(Err(error));
         }
         if at_once { Handed::Answered(Ok(())) } else { Handed::Over(answer) }
@@ -351,6 +355,7 @@ impl Batch {
             by_caller: false,
             leave: Leave::Synced,
             last: false,
+            gathers: None,
             answer: Arc::default(),
         }
     }
@@ -373,7 +378,8 @@ impl Queue {
         }
         let fits = |batch: &&mut Batch| batch.bodies.bytes() + body.len() <= BATCH_BYTES_MAX;
         if self.waiting.back_mut().filter(fits).is_none() {
-            self.waiting.push_back(Batch { leave: Leave::Written, ..Batch::empty() });
+            let gathers = Some(Instant::now() + Duration::from_millis(GATHER_MS));
+            self.waiting.push_back(Batch { leave: Leave::Written, gathers, ..Batch::empty() });
         }
         let Some(batch) = self.waiting.back_mut() else { return Ok(Arc::default()) };
         if !body.is_empty() {
@@ -381,13 +387,37 @@ impl Queue {
             self.bytes += body.len();
         }
         match durability {
-            Durability::BeforeEffect => batch.leave = Leave::Synced,
+            Durability::BeforeEffect => {
+                batch.leave = Leave::Synced;
+                batch.gathers = None;
+            }
             Durability::Buffered => {
                 batch.buffered += 1;
                 self.stats.at_risk += 1;
             }
         }
         Ok(Arc::clone(&batch.answer))
+    }
+
+    /// Whether somebody waits for what is to go next, or that is as much as may gather.
+    fn is_awaited(&self) -> bool {
+        let Some(first) = self.waiting.front() else { return false };
+        first.gathers.is_none()
+            || self.waiting.len() > 1
+            || first.bodies.bytes() >= GATHER_BYTES
+            || self.stats.at_risk >= BUFFERED_RECORDS_MAX / 2
+    }
+
+    /// Whether what joined last is the first of all that waits.
+    fn is_first_of_batch(&self) -> bool {
+        self.waiting.len() == 1
+            && self.waiting.front().is_some_and(|batch| batch.bodies.count() == 1)
+    }
+
+    /// Until when what is to go next gathers more.
+    fn gathers(&self, now: Instant) -> Option<Instant> {
+        let until = self.waiting.front()?.gathers?;
+        (until > now && !self.is_awaited() && !self.closing).then_some(until)
     }
 
     fn count_written(&mut self, batch: &Batch, left: Leave) {
@@ -461,7 +491,10 @@ impl Shared {
         loop {
             let now = Instant::now();
             let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-            if let Some(mut batch) = queue.waiting.pop_front() {
+            let gathers = queue.gathers(now);
+            if gathers.is_none()
+                && let Some(mut batch) = queue.waiting.pop_front()
+            {
                 queue.bytes = queue.bytes.saturating_sub(batch.bodies.bytes());
                 if is_due(due.sync) || queue.stats.at_risk >= BUFFERED_RECORDS_MAX {
                     batch.leave = Leave::Synced;
@@ -472,10 +505,11 @@ impl Shared {
                 let is_last = !std::mem::replace(&mut queue.finished, true);
                 return is_last.then(|| Batch { last: true, ..Batch::empty() });
             }
-            if is_due(due.sync) || is_due(due.sign) {
+            if gathers.is_none() && (is_due(due.sync) || is_due(due.sign)) {
                 return Some(Batch::empty());
             }
-            queue = match [due.sync, due.sign].into_iter().flatten().min() {
+            let due = if gathers.is_some() { [gathers, None] } else { [due.sync, due.sign] };
+            queue = match due.into_iter().flatten().min() {
                 None => self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),
                 Some(at) => {
                     let waited = self.filled.wait_timeout(queue, at - now);

@@ -20,6 +20,10 @@ pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const BUFFERED_RECORDS_MAX: u64 = 4096;
 /// Longest time that a buffered record stays off the disk, in milliseconds.
 pub const BUFFERED_MS_MAX: u64 = 100;
+/// How long buffered records gather before they are written, in milliseconds.
+pub const GATHER_MS: u64 = 5;
+/// Buffered records that are written at once, in bytes.
+pub const GATHER_BYTES: usize = 256 * 1024;
 /// Longest wait for another process that holds the ledger, in milliseconds.
 pub const LOCK_WAIT_MS_MAX: u64 = 5_000;
 /// Largest file that says where the ledger ends, in bytes.
@@ -64,6 +68,8 @@ pub const TOMBSTONE_BYTES_MAX: u64 = 16 * 1024;
 /// Days after which a session that nobody has used is forgotten, unless it was ended or the policy says
 /// another time.
 pub const SESSION_IDLE_DAYS_MAX: u32 = 30;
+/// Sessions of which a process keeps the file open; with more it begins anew.
+pub const SESSIONS_KEPT_MAX: usize = 64;
 /// Calls of a session that are noted to hold something; with more, every call is looked up.
 pub const OPEN_NOTES_MAX: usize = 256;
 /// Processes of its host that are noted of one session.

@@ -77,6 +77,14 @@ impl Found {
     }
 }
 
+impl Found {
+    fn note(&mut self, slot: usize, number: u64) {
+        if let Some(known) = self.numbers.get_mut(slot) {
+            *known = number;
+        }
+    }
+}
+
 enum Slot {
     Blank,
     Torn,
@@ -110,23 +118,40 @@ pub(crate) fn read(file: &dyn DiskFile) -> Result<Found, FileFault> {
     if is_lost { Err(FileFault::Damaged) } else { Ok(found) }
 }
 
-/// Writes the next state, behind what was found.
+/// Whether nobody has written since this was found, by the slots that whoever writes next writes to first.
+pub(crate) fn is_as_found(file: &dyn DiskFile, found: &Found) -> io::Result<bool> {
+    for slot in [older_first(found, QUICK)[0], older_first(found, DURABLE)[0]] {
+        let mut header = [0; HEADER_BYTES];
+        let read = file.read_at(&mut header, start_of(slot))?;
+        let bytes = header.get(..read).unwrap_or_default();
+        let is_blank = bytes.iter().all(|byte| *byte == 0);
+        let number = if is_blank { Some(0) } else { read_header(bytes).map(|(number, _)| number) };
+        if number != found.numbers.get(slot).copied() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn older_first(found: &Found, [one, other]: [usize; 2]) -> [usize; 2] {
+    let number_of = |slot: usize| found.numbers.get(slot).copied().unwrap_or(0);
+    if number_of(one) <= number_of(other) { [one, other] } else { [other, one] }
+}
+
+/// Writes the next state, behind what was found, and notes that it stands there now.
 pub(crate) fn write(
     file: &dyn DiskFile,
-    found: &Found,
+    found: &mut Found,
     state: &[u8],
     how: Write,
 ) -> Result<(), FileFault> {
     if state.len() > STATE_BYTES_MAX {
         return Err(FileFault::TooLarge);
     }
-    let number_of = |slot: usize| found.numbers.get(slot).copied().unwrap_or(0);
-    let older_first = |[one, other]: [usize; 2]| {
-        if number_of(one) <= number_of(other) { [one, other] } else { [other, one] }
-    };
     let number = found.numbers.iter().max().copied().unwrap_or(0) + 1;
     let header = header(number, state.len()).into_bytes();
-    let mut text = header.clone();
+    let mut text = Vec::with_capacity(header.len() + state.len() + SUM_BYTES);
+    text.extend_from_slice(&header);
     text.extend_from_slice(state);
     let sum = HashValue::of(&text);
     sum.write_to(&mut text);
@@ -134,16 +159,18 @@ pub(crate) fn write(
     match how {
         Write::Not => {}
         Write::Quick => {
-            let [older, _] = older_first(QUICK);
+            let [older, _] = older_first(found, QUICK);
             file.write_at(&text, start_of(older))?;
+            found.note(older, number);
         }
         Write::Durable => {
-            for slot in older_first(DURABLE) {
+            for slot in older_first(found, DURABLE) {
                 // The header last: a kill in between leaves a slot that is still blank.
                 let start = start_of(slot);
                 file.write_at(text.get(HEADER_BYTES..).unwrap_or_default(), start + HEADER_LEN)?;
                 file.write_at(&header, start)?;
                 file.sync()?;
+                found.note(slot, number);
             }
         }
     }

@@ -1,22 +1,24 @@
 //! The folder of sessions: one small locked file each.
 //!
-//! A file is named after the hash of the session's id, so that no id can name another file. It is
-//! opened, locked, read and written anew for each step: nothing of it is kept in a process, so any
-//! number of processes share it. Locks are never held two at a time.
+//! A file is named after the hash of the session's id, so that no id can name another file. Each step
+//! takes its lock, so any number of processes share it. A process that takes many steps in a session keeps
+//! its file open and remembers what it holds; under the lock it looks whether another process has written
+//! since, and only then reads it again. Locks are never held two at a time.
 
 use super::body::{Body, Ended, HostProcess};
-use super::file::{self, FileFault, Write};
+use super::file::{self, FileFault, Found, Write};
 use crate::disk::OpenHow;
 use crate::error::StoreError;
 use crate::folder::{FileHeld, check, make, open_file, open_to_read, wait_for};
-use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX};
+use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX, SESSIONS_KEPT_MAX};
 use crate::state::{SessionFault, SessionShown};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tollgate_gate::limits::{SESSION_ANCESTORS_MAX, SESSIONS_MAX};
 use tollgate_gate::state::{Entry, Trace};
@@ -36,6 +38,16 @@ pub(super) struct Sessions {
     /// A session that nobody has used for this time is forgotten.
     idle: Duration,
     ready: OnceLock<()>,
+    /// Sessions that this process uses, by their ids.
+    kept: Mutex<HashMap<Name, Arc<Mutex<Kept>>>>,
+}
+
+/// A session's file, and what it holds as far as this process knows.
+struct Kept {
+    path: PathBuf,
+    file: Arc<File>,
+    found: Found,
+    body: Body,
 }
 
 impl Sessions {
@@ -45,7 +57,7 @@ impl Sessions {
         host: Option<HostProcess>,
     ) -> Sessions {
         let idle = DAY * SESSION_IDLE_DAYS_MAX;
-        Sessions { folder, clock, host, idle, ready: OnceLock::new() }
+        Sessions { folder, clock, host, idle, ready: OnceLock::new(), kept: Mutex::default() }
     }
 
     pub(super) fn forget_after(&mut self, idle: Option<Duration>) {
@@ -228,6 +240,19 @@ impl Sessions {
         id: &str,
         step: impl Fn(&mut Body) -> Result<(T, Write), SessionFault>,
     ) -> Result<Option<T>, SessionFault> {
+        // Bound, so that the lock is free again before the session's own is waited for.
+        let kept = lock(&self.kept).get(id).map(Arc::clone);
+        if let Some(kept) = kept {
+            match self.change_kept(&mut lock(&kept), &step) {
+                Ok(Some(done)) => return Ok(Some(done)),
+                // Another process has written, or the file is another one.
+                Ok(None) => self.forget_kept(id),
+                Err(fault) => {
+                    self.forget_kept(id);
+                    return Err(fault);
+                }
+            }
+        }
         let path = self.file(id);
         let done = self.change(&path, OpenHow::Existing, |body| match body {
             None => Ok((None, Write::Not)),
@@ -243,6 +268,41 @@ impl Sessions {
             Err(SessionFault::Gone) => Ok(None),
             done => done,
         }
+    }
+
+    /// One step on a session whose file is open; `None` where what is remembered of it does not hold.
+    fn change_kept<T>(
+        &self,
+        kept: &mut Kept,
+        step: impl Fn(&mut Body) -> Result<(T, Write), SessionFault>,
+    ) -> Result<Option<T>, SessionFault> {
+        let Some(_held) = self.lock_file(&kept.path, &kept.file, self.until())? else {
+            return Ok(None);
+        };
+        let at = |fault| SessionFault::of_file(&kept.path, fault);
+        if !file::is_as_found(&*kept.file, &kept.found).map_err(|error| at(error.into()))? {
+            return Ok(None);
+        }
+        let mut body = kept.body.clone();
+        let (done, write) = step(&mut body)?;
+        body.seen_ms = self.clock.now().millis().max(body.seen_ms);
+        if write != Write::Not {
+            self.write(&kept.path, &kept.file, &mut kept.found, &body, write)?;
+            kept.body = body;
+        }
+        Ok(Some(done))
+    }
+
+    fn keep(&self, kept: Kept) {
+        let mut all = lock(&self.kept);
+        if all.len() >= SESSIONS_KEPT_MAX {
+            all.clear();
+        }
+        all.insert(Name::clone(&kept.body.id), Arc::new(Mutex::new(kept)));
+    }
+
+    fn forget_kept(&self, id: &str) {
+        lock(&self.kept).remove(id);
     }
 
     /// Makes a session known, and first the one above it.
@@ -300,19 +360,34 @@ impl Sessions {
         step: impl FnOnce(&mut Option<Body>) -> Result<(T, Write), SessionFault>,
     ) -> Result<T, SessionFault> {
         let (file, _held) = self.hold(path, &|| open_file(path, how))?;
-        let at = |fault| SessionFault::of_file(path, fault);
-        let found = file::read(&*file).map_err(at)?;
+        let mut found = file::read(&*file).map_err(|fault| SessionFault::of_file(path, fault))?;
         let unreadable = |cause| SessionFault::Unreadable { file: path.to_owned(), cause };
-        let mut body = found.state.as_deref().map(Body::read).transpose().map_err(unreadable)?;
+        let state = found.state.take();
+        let mut body = state.as_deref().map(Body::read).transpose().map_err(unreadable)?;
         let (done, write) = step(&mut body)?;
         if let Some(body) = body.filter(|_| write != Write::Not) {
-            let text = body.text().map_err(unreadable)?;
-            file::write(&*file, &found, &text, write).map_err(at)?;
-            if write == Write::Durable && !found.was_synced() {
-                self.sync_name()?;
-            }
+            self.write(path, &file, &mut found, &body, write)?;
+            self.keep(Kept { path: path.to_owned(), file, found, body });
         }
         Ok(done)
+    }
+
+    fn write(
+        &self,
+        path: &Path,
+        file: &File,
+        found: &mut Found,
+        body: &Body,
+        how: Write,
+    ) -> Result<(), SessionFault> {
+        let unreadable = |cause| SessionFault::Unreadable { file: path.to_owned(), cause };
+        let text = body.text().map_err(unreadable)?;
+        let was_synced = found.was_synced();
+        file::write(file, found, &text, how).map_err(|fault| SessionFault::of_file(path, fault))?;
+        if how == Write::Durable && !was_synced {
+            self.sync_name()?;
+        }
+        Ok(())
     }
 
     /// What a file holds; it need not be writable.
@@ -330,7 +405,7 @@ impl Sessions {
         open: &dyn Fn() -> io::Result<File>,
     ) -> Result<(Arc<File>, FileHeld), SessionFault> {
         self.check_folder()?;
-        let until = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        let until = self.until();
         loop {
             let file = match open() {
                 Ok(file) => Arc::new(file),
@@ -339,18 +414,34 @@ impl Sessions {
                 }
                 Err(error) => return Err(SessionFault::io("open", path, error)),
             };
-            let held = match wait_for(&file, until) {
-                Err(StoreError::Busy { .. }) => {
-                    return Err(SessionFault::Busy { wait_ms: LOCK_WAIT_MS_MAX });
-                }
-                held => held?,
-            };
-            // One that was swept while it was waited for is another file than the one of this name.
-            match crate::disk::DiskFile::len(&*file) {
-                Ok(_) => return Ok((file, held)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(SessionFault::io("look at", path, error)),
+            if let Some(held) = self.lock_file(path, &file, until)? {
+                return Ok((file, held));
             }
+        }
+    }
+
+    fn until(&self) -> Instant {
+        Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX)
+    }
+
+    /// Waits for the lock of an open file; `None` for one that is gone by then.
+    fn lock_file(
+        &self,
+        path: &Path,
+        file: &Arc<File>,
+        until: Instant,
+    ) -> Result<Option<FileHeld>, SessionFault> {
+        let held = match wait_for(file, until) {
+            Err(StoreError::Busy { .. }) => {
+                return Err(SessionFault::Busy { wait_ms: LOCK_WAIT_MS_MAX });
+            }
+            held => held?,
+        };
+        // One that was swept while it was waited for is another file than the one of this name.
+        match crate::disk::DiskFile::len(&**file) {
+            Ok(_) => Ok(Some(held)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(SessionFault::io("look at", path, error)),
         }
     }
 
@@ -453,6 +544,10 @@ impl Sessions {
             Ok(((), Write::Not))
         })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A session above another, as far as the other one knows it.

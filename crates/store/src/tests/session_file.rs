@@ -39,8 +39,8 @@ fn work(disk: &SimulatedDisk, seed: u64) -> (u64, u64) {
     }
     for number in 1..=WRITES {
         let how = if next(&mut random).is_multiple_of(3) { Write::Durable } else { Write::Quick };
-        let found = read(&*file).unwrap();
-        if write(&*file, &found, &state(number), how).is_err() {
+        let mut found = read(&*file).unwrap();
+        if write(&*file, &mut found, &state(number), how).is_err() {
             return (written, synced);
         }
         written = number;
@@ -106,7 +106,7 @@ fn a_kill_at_any_point_takes_nothing_that_was_answered_for() {
 fn no_changed_byte_is_taken_for_a_state() {
     let disk = SimulatedDisk::default();
     let file = disk.open("session", OpenHow::OrNew).unwrap();
-    write(&*file, &read(&*file).unwrap(), &state(1), Write::Quick).unwrap();
+    write(&*file, &mut read(&*file).unwrap(), &state(1), Write::Quick).unwrap();
     let mut whole = vec![0; file.len().unwrap() as usize];
     file.read_at(&mut whole, 0).unwrap();
     let start = whole.iter().position(|byte| *byte != 0).unwrap();
@@ -123,9 +123,9 @@ fn a_state_that_is_too_large_is_refused_before_it_is_written() {
     let disk = SimulatedDisk::default();
     let file = disk.open("session", OpenHow::OrNew).unwrap();
     let large = vec![b'x'; crate::state::file::STATE_BYTES_MAX];
-    write(&*file, &read(&*file).unwrap(), &large, Write::Quick).unwrap();
+    write(&*file, &mut read(&*file).unwrap(), &large, Write::Quick).unwrap();
     assert_eq!(read(&*file).unwrap().state.unwrap(), large);
     let larger = vec![b'x'; large.len() + 1];
-    let refused = write(&*file, &read(&*file).unwrap(), &larger, Write::Quick);
+    let refused = write(&*file, &mut read(&*file).unwrap(), &larger, Write::Quick);
     assert!(matches!(refused, Err(FileFault::TooLarge)));
 }

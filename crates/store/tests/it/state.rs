@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use tollgate_gate::state::{Entry, Trace};
 use tollgate_gate::{
-    Aborted, CallKey, Claim, Clock as _, Code, Counted, Counters, Quota, Session, State, StateError,
+    Aborted, CallKey, Claim, Clock as _, Code, Counted, Counters, Name, Quota, Session, State,
+    StateError,
 };
 use tollgate_store::{DiskState, HostProcess, SystemClock};
 
@@ -144,6 +145,32 @@ fn a_damaged_session_is_closed_and_not_begun_anew() {
     }
     fs::write(file, whole).unwrap();
     assert!(wait(open(&folder).enter(&Session::new("s"), attempt())).unwrap().aborted.is_some());
+}
+
+/// What two processes do in one session, turn by turn, each with the file open.
+#[test]
+fn what_another_process_does_in_a_session_is_seen_at_the_next_step() {
+    let (_keep, folder) = place();
+    let (one, other) = (open(&folder), open(&folder));
+    let session = Session::new("s");
+    let attempts = |state: &DiskState| {
+        wait(state.enter(&session, attempt())).unwrap().counters.tool_calls_attempted
+    };
+    let turns: Vec<u64> =
+        [&one, &other, &one, &one, &other, &other, &other, &one].map(attempts).to_vec();
+    assert_eq!(turns, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let label = Trace { labels: vec!["tainted".into()], ..Trace::default() };
+    wait(other.leave(&session, &label)).unwrap();
+    let view = wait(one.enter(&session, attempt())).unwrap();
+    assert!(view.labels.contains(&Name::from("tainted")));
+    abort(&other, "s");
+    assert!(wait(one.enter(&session, attempt())).unwrap().aborted.is_some());
+    // One that is forgotten and made again is another one.
+    for file in files(&folder) {
+        fs::remove_file(file).unwrap();
+    }
+    let view = wait(one.enter(&session, attempt())).unwrap();
+    assert_eq!((view.counters.tool_calls_attempted, view.aborted), (1, None));
 }
 
 #[test]
