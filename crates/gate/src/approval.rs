@@ -106,6 +106,12 @@ pub trait Approver: Send + Sync {
     /// Asks, and waits for as long as the deployment wants to wait.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply>;
 
+    /// Nobody waits for the answer to this question any more, and the call does not come again for it: it
+    /// is taken back. Called while [`Approver::ask`] still waits.
+    fn take_back<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        Soon::now(ApprovalReply::to(request, ApprovalAnswer::Cancelled))
+    }
+
     /// A yes is used up: the call that it was given for runs next. Whoever keeps approvals makes this
     /// durable, once for each yes; otherwise the call is refused.
     ///

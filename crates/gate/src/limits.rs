@@ -13,6 +13,8 @@ pub const JSON_NUMBER_BYTES_MAX: usize = 4096;
 
 /// Longest name (session, tool, user, tag, label, code ...) in bytes.
 pub const NAME_BYTES_MAX: usize = 1024;
+/// Names that are remembered to hold no secret; with more they are looked at anew.
+pub const CLEAN_NAMES_MAX: usize = 256;
 /// Most tags of one event.
 pub const TAGS_MAX: usize = 64;
 /// Most labels of one session.

@@ -6,10 +6,10 @@
 
 use crate::knowledge;
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tollgate_gate::{
     ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, CallKey, Clock, Name, Scrub, Soon,
@@ -121,6 +121,20 @@ pub struct DiskApprover {
     scrub: Arc<dyn Scrub>,
     policy: RwLock<Arc<Policy>>,
     wait_ms_max: u64,
+    /// The approvals that calls wait for, by the request of each.
+    waiting: Mutex<HashMap<Name, Name>>,
+}
+
+/// A call that waits, until it does not.
+struct Waits<'a> {
+    approver: &'a DiskApprover,
+    request: &'a Name,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.approver.waiting().remove(self.request);
+    }
 }
 
 /// What of the policy in force matters here.
@@ -146,7 +160,8 @@ impl DiskApprover {
         wait_ms_max: u64,
     ) -> DiskApprover {
         let policy = RwLock::new(Arc::new(Policy::of(settings, &settings.tools)));
-        DiskApprover { approvals: Approvals::new(folder), state, clock, scrub, policy, wait_ms_max }
+        let (approvals, waiting) = (Approvals::new(folder), Mutex::default());
+        DiskApprover { approvals, state, clock, scrub, policy, wait_ms_max, waiting }
     }
 
     /// Goes by the rules of another policy from now on.
@@ -157,6 +172,25 @@ impl DiskApprover {
 
     fn policy(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<Name, Name>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a question back that a call waits for, unless another call waits for it too.
+    fn take_back_now(&self, request: &ApprovalRequest) -> ApprovalReply {
+        let approval = self.waiting().remove(&request.id);
+        let Some(approval) = approval else {
+            return ApprovalReply::to(request, ApprovalAnswer::Cancelled);
+        };
+        if !self.waiting().values().any(|other| *other == approval) {
+            // One that was answered meanwhile stays as it is: the call does not run by it. That it was
+            // taken back is told here, so a later call like it asks anew.
+            let _ = self.approvals.cancel(&approval, self.clock.now());
+            let _ = self.approvals.tell(&approval);
+        }
+        ApprovalReply { approval, answer: ApprovalAnswer::Cancelled }
     }
 
     async fn ask_now(&self, request: &ApprovalRequest) -> Result<ApprovalReply, Arc<str>> {
@@ -176,6 +210,8 @@ impl DiskApprover {
             Stands::Cancelled(past) => return Ok(reply(&past, ApprovalAnswer::Cancelled)),
             Stands::Waits(asked) | Stands::Answered(asked) => asked,
         };
+        self.waiting().insert(Name::clone(&request.id), Name::clone(&asked.id));
+        let _waits = Waits { approver: self, request: &request.id };
         loop {
             if let Some(answer) = self.answer_of(&asked, &request.call, &policy.rules)? {
                 if matches!(answer, ApprovalAnswer::Expired | ApprovalAnswer::Cancelled) {
@@ -319,6 +355,10 @@ impl Approver for DiskApprover {
             let failed = |cause| ApprovalReply::to(request, ApprovalAnswer::Failed { cause });
             asked.unwrap_or_else(failed)
         })
+    }
+
+    fn take_back<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        Soon::now(self.take_back_now(request))
     }
 
     fn run<'a>(&'a self, approval: &'a Name, call: &'a CallKey) -> Soon<'a, Result<(), Arc<str>>> {

@@ -56,6 +56,7 @@ pub struct Gate {
     /// The data that were looked for last, ready to be looked for.
     veil: Mutex<Option<LastVeil>>,
     abandoned: Arc<Abandoned>,
+    clean: records::CleanNames,
     /// Whether the record of the first ruleset has been written.
     opened: AtomicBool,
     lease_ms: u64,
@@ -343,6 +344,7 @@ impl GateBuilder {
             vault: self.vault,
             veil: Mutex::default(),
             abandoned: Arc::default(),
+            clean: records::CleanNames::default(),
             opened: AtomicBool::new(self.is_known),
             lease_ms: self.lease_ms,
         })

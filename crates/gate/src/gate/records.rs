@@ -5,6 +5,7 @@ use crate::code::Code;
 use crate::decision::Decision;
 use crate::event::{Event, EventId, Name};
 use crate::json::{Json, Object};
+use crate::limits::{CLEAN_NAMES_MAX, NAME_BYTES_MAX};
 use crate::payload::Payload;
 use crate::record::{Record, RecordKind, ShownArguments};
 use crate::ruleset::Ruleset;
@@ -13,11 +14,36 @@ use crate::session::Session;
 use crate::state::SessionView;
 use crate::trace::{Cast, Fault};
 use crate::vote::Vote;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// No secret that a rule knows is shorter; shorter names need no look.
 const SECRET_BYTES_MIN: usize = 12;
+
+/// Names in which no secret was found.
+#[derive(Default)]
+pub(super) struct CleanNames(Mutex<HashSet<Name>>);
+
+impl CleanNames {
+    fn names(&self) -> MutexGuard<'_, HashSet<Name>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_known(&self, name: &Name) -> bool {
+        self.names().contains(name)
+    }
+
+    fn note(&self, name: &Name) {
+        let mut names = self.names();
+        if names.len() >= CLEAN_NAMES_MAX {
+            names.clear();
+        }
+        if name.len() <= NAME_BYTES_MAX {
+            names.insert(Name::clone(name));
+        }
+    }
+}
 
 impl Gate {
     pub(super) fn decision_record(
@@ -45,8 +71,8 @@ impl Gate {
         record.event = Some(event.kind());
         record.session = Some(self.scrubbed_session(&event.session));
         if let Some(call) = payload.tool_call() {
-            record.tool = Some(self.scrubbed(&call.tool));
-            record.server = call.server.as_ref().map(|server| self.scrubbed(server));
+            record.tool = Some(self.scrubbed_name(&call.tool));
+            record.server = call.server.as_ref().map(|server| self.scrubbed_name(server));
             record.call_id = call.call_id.as_ref().map(|id| self.scrubbed(id));
         } else if let Some(call) = payload.model_call() {
             record.model = call.model().map(|model| self.scrubbed(&model.into()));
@@ -66,8 +92,9 @@ impl Gate {
             &session.host,
             &session.workspace,
         ];
-        let has_secret =
-            |text: &Name| text.len() >= SECRET_BYTES_MIN && self.scrub.scrub(None, text).is_some();
+        let has_secret = |text: &Name| {
+            text.len() >= SECRET_BYTES_MIN && !Arc::ptr_eq(&self.scrubbed_name(text), text)
+        };
         let extra = match session.extra.len() {
             0 => None,
             _ => scrub_json(&*self.scrub, &session.extra.clone().into()),
@@ -140,7 +167,7 @@ impl Gate {
         decision: &Decision,
         session: &SessionView,
     ) {
-        record.root = (!session.root.is_empty()).then(|| self.scrubbed(&session.root));
+        record.root = (!session.root.is_empty()).then(|| self.scrubbed_name(&session.root));
         record.verdict = Some(decision.verdict);
         record.would = decision.would;
         record.code.clone_from(&decision.code);
@@ -155,6 +182,18 @@ impl Gate {
 
     pub(super) fn scrubbed(&self, text: &Arc<str>) -> Arc<str> {
         self.scrub.scrub(None, text).map_or_else(|| Arc::clone(text), Arc::from)
+    }
+
+    /// A name that many records hold. One that was looked at lately and had no secret needs no other look.
+    fn scrubbed_name(&self, name: &Name) -> Name {
+        if self.clean.is_known(name) {
+            return Name::clone(name);
+        }
+        let scrubbed = self.scrubbed(name);
+        if Arc::ptr_eq(&scrubbed, name) {
+            self.clean.note(name);
+        }
+        scrubbed
     }
 
     fn scrubbed_json(&self, value: &Arc<Json>) -> Arc<Json> {
