@@ -63,6 +63,9 @@ pub(crate) enum McpCommand {
     /// Run a server that ends with its relay (used by the relay itself)
     #[command(hide = true)]
     Child {
+        /// Become the server instead of keeping it
+        #[arg(long)]
+        bound: bool,
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
     },

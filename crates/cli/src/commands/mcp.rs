@@ -3,13 +3,14 @@
 //! This opens the policy in force like every other command and hands the gate to the relay. Whatever
 //! keeps the policy from being opened ends the command before the server is started.
 
+mod keeper;
+
 use crate::args::{Globals, McpArguments, McpCommand, PinsCommand};
 use crate::desk::{Desk, agreed, unopened};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use tollgate::Tollgate;
@@ -19,9 +20,13 @@ use tollgate::places::user_name;
 use tollgate_server::mcp::http::{
     self, AddressError, CLIENT_TOKEN, Listening, Token, UPSTREAM_TOKEN, Upstream, listen_address,
 };
+use tollgate_server::mcp::standard::{Sink, Source};
 use tollgate_server::mcp::{
     Asking, Command, Definitions, Ended, PinFile, Relay, RelayOptions, stdio,
 };
+
+/// Most tools that are named in an error.
+const NAMES_MAX: usize = 20;
 
 /// Programs that only start another one: the server's name is in their arguments.
 const RUNNERS: [&str; 10] =
@@ -30,7 +35,8 @@ const RUNNERS: [&str; 10] =
 pub(crate) fn run(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
     match &arguments.command {
         None => relay(globals, arguments),
-        Some(McpCommand::Child { program }) => child(program),
+        Some(McpCommand::Child { bound: false, program }) => keeper::keep(program),
+        Some(McpCommand::Child { bound: true, program }) => keeper::become_server(program),
         Some(McpCommand::Pins { command: PinsCommand::List { format } }) => {
             list(&Desk::new(globals)?, *format)
         }
@@ -67,8 +73,9 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
         Err(error) => output::note(&format!("what was in force stays in force: {error}")),
     });
     let _watch = watch.map_err(Failure::internal)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One conversation is one thread's work: handing each message to another costs more than looking at
+    // it.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(format!("no runtime: {error}")))?;
@@ -85,6 +92,10 @@ fn relay(globals: &Globals, arguments: &McpArguments) -> Result<Exit, Failure> {
     flushed
         .map_err(|error| Failure::internal(format!("the last records are not written: {error}")))?;
     match ended? {
+        // It said itself why it does not run.
+        Some(Ended::Itself(status, _)) if status.code() == Some(keeper::CANNOT_RUN) => {
+            Ok(Exit::Usage)
+        }
         Some(Ended::Itself(status, true)) => Err(Failure::internal(format!(
             "the server `{server}` ended before its client: {status}"
         ))),
@@ -105,15 +116,16 @@ async fn run_hop(
     behind: Behind,
     door: Option<Door>,
 ) -> Result<Option<Ended>, Failure> {
-    let (input, output) = (std::io::stdin(), std::io::stdout());
     match (door, behind) {
         (None, Behind::Program(command)) => {
+            let (input, output) = (Source::standard(), Sink::standard());
             let ended = stdio::relay(relay, session, &command, input, output, told_to_end()).await;
             let ended =
                 ended.map_err(|error| Failure::usage(error, "check the command behind `--`"));
             Ok(Some(ended?))
         }
         (None, Behind::Url(upstream)) => {
+            let (input, output) = (Source::standard(), Sink::standard());
             http::bridge(relay, session, *upstream, input, output, told_to_end()).await;
             Ok(None)
         }
@@ -239,32 +251,14 @@ fn open(desk: &Desk, server: &str) -> Result<(Arc<Tollgate>, Arc<Relay>), Failur
     Ok((Arc::new(opened), relay))
 }
 
-/// The server's program, started through this one, so that it ends with its relay however that ends.
+/// The server's program, started through its keeper, so that it ends with its relay however that ends.
 fn command(program: &[OsString]) -> Result<Command, Failure> {
+    if let Some(program) = program.first() {
+        keeper::find(program)?;
+    }
     let this = std::env::current_exe()
         .map_err(|error| Failure::internal(format!("this program cannot be found: {error}")))?;
-    let mut arguments: Vec<OsString> = ["mcp", "child", "--"].map(OsString::from).to_vec();
-    arguments.extend(program.iter().cloned());
-    Ok(Command { program: this.into(), arguments })
-}
-
-/// Becomes the server's program, after asking the system to end it when its relay is gone.
-fn child(program: &[OsString]) -> Result<Exit, Failure> {
-    let Some((program, arguments)) = program.split_first() else { return Ok(Exit::Usage) };
-    let parent = rustix::process::getppid();
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(
-        |error| Failure::internal(format!("the server cannot be bound to its relay: {error}")),
-    )?;
-    // It may have been gone before that took hold.
-    if rustix::process::getppid() != parent {
-        return Ok(Exit::Internal);
-    }
-    let error = std::process::Command::new(program).args(arguments).exec();
-    let program = Path::new(program).display().to_string();
-    Err(Failure::usage(
-        format!("the server `{}` cannot be started: {error}", shown(&program, 200)),
-        "check the command behind `--`",
-    ))
+    Ok(Command { program: this.into(), arguments: keeper::arguments(program) })
 }
 
 async fn told_to_end() {
@@ -336,6 +330,19 @@ fn accept(desk: &Desk, server: &str, tools: &[String], yes: bool) -> Result<Exit
         let message = format!("nothing is pinned of a server `{}`", shown(server, 200));
         return Err(Failure::usage(message, "tollgate mcp pins list"));
     };
+    let is_unknown = |tool: &&String| !known.contains_key(*tool);
+    if let Some(unknown) = tools.iter().find(is_unknown) {
+        let names = known.keys().take(NAMES_MAX).map(|name| shown(name, 200).to_string());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let more = known.len().saturating_sub(NAMES_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let message = format!(
+            "nothing is pinned of a tool `{}` of the server `{}`",
+            shown(unknown, 200),
+            shown(server, 200)
+        );
+        return Err(Failure::usage(message, format!("its tools are: {names}{more}")));
+    }
     let wanted = |tool: &str| tools.is_empty() || tools.iter().any(|one| one == tool);
     let changed: Vec<(String, String)> = known
         .iter()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const SERVER: &str = r#"
 echo "$$" > "$1"
 while IFS= read -r line; do
-  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":-\{0,1\}\([0-9]*\).*/\1/p')
   case "$line" in
     *crash*) exit 7 ;;
     *hang*) continue ;;
@@ -149,6 +149,108 @@ fn a_relay_that_is_killed_takes_its_server_with_it() {
     relay.child.kill().unwrap();
     let _ = relay.child.wait();
     within(|| (!lives(server)).then_some(()));
+}
+
+/// A server that starts a program in a session of its own, whose parent ends at once, and one in its group.
+const STARTS_OTHERS: &str = r#"
+echo $$ > "$1"
+setsid sh -c 'echo $$ > "$0.own"; trap "" TERM; sleep 600 & wait; sleep 600' "$1" &
+( sh -c 'echo $$ > "$0.group"; sleep 600' "$1" & )
+while IFS= read -r line; do
+  case "$line" in *crash*) exit 7 ;; esac
+done
+"#;
+
+/// The processes of such a server.
+fn others(relay: &Relay) -> [i32; 3] {
+    let pid = |name: &str| {
+        let path = relay.rig.path(name);
+        within(|| std::fs::read_to_string(&path).ok()?.trim().parse().ok())
+    };
+    ["pid", "pid.own", "pid.group"].map(pid)
+}
+
+#[test]
+fn a_relay_that_is_killed_takes_with_it_all_that_its_server_has_started() {
+    let mut relay = relay(STARTS_OTHERS);
+    let all = others(&relay);
+    assert!(all.iter().all(|pid| lives(*pid)));
+    relay.child.kill().unwrap();
+    let _ = relay.child.wait();
+    within(|| (!all.iter().any(|pid| lives(*pid))).then_some(()));
+}
+
+#[test]
+fn a_server_that_ends_or_is_ended_leaves_nothing_behind_that_it_has_started() {
+    for crashes in [true, false] {
+        let mut relay = relay(STARTS_OTHERS);
+        let all = others(&relay);
+        if crashes {
+            relay.say(&call(1, "crash"));
+            assert!(relay.hear().contains("-32603"));
+        }
+        let (code, told, _rig) = relay.end();
+        assert_eq!(code, Some(if crashes { 3 } else { 0 }), "{told}");
+        // How it ended is told as if nobody had stood between.
+        assert_eq!(told.contains("exit status: 7"), crashes, "{told}");
+        assert!(!all.iter().any(|pid| lives(*pid)));
+    }
+}
+
+#[test]
+fn a_server_that_a_signal_ended_is_told_so() {
+    let mut relay = relay("echo $$ > \"$1\"; read line; kill -9 $$");
+    relay.say(&call(1, "t"));
+    assert!(relay.hear().contains("-32603"));
+    let (code, told, _) = relay.end();
+    assert_eq!(code, Some(3));
+    assert!(told.contains("signal: 9"), "{told}");
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_one_error_before_anything_is_served() {
+    let rig = Rig::new();
+    rig.write("no-program", "#!/no/such/interpreter\n");
+    let path = rig.path("no-program");
+    let set = |mode| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let path = path.to_str().unwrap();
+    for (mode, program, listens) in [
+        (0o644, "/nope", false),
+        (0o644, "no-such-program-anywhere", true),
+        (0o644, "/nope", true),
+        (0o644, path, true),
+        (0o755, path, false),
+    ] {
+        set(mode);
+        let door: &[&str] = if listens { &["--listen", "127.0.0.1:0"] } else { &[] };
+        let state = rig.path("state");
+        let policy = rig.path("user.yaml");
+        let output = Command::new(BINARY)
+            .args(["--state", state.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "mcp"])
+            .args(door)
+            .args(["--", program])
+            .current_dir(rig.path("project"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{program}: {told}");
+        assert_eq!(told.matches("error: ").count(), 1, "{program}: {told}");
+        assert!(told.contains("cannot be started") && told.contains("remedy: "), "{told}");
+    }
+}
+
+#[test]
+fn a_request_whose_id_is_a_nought_with_a_sign_is_answered() {
+    let mut relay = relay(SERVER);
+    relay.say(&call(1, "read").replace("\"id\":1", "\"id\":-0"));
+    // The server here answers as most do, with what it took the number for.
+    let answer = relay.hear();
+    assert!(answer.contains("\"id\":0"), "{answer}");
+    relay.end();
 }
 
 #[test]
@@ -314,6 +416,12 @@ fn a_changed_definition_is_told_and_stays_told_until_it_is_accepted() {
     assert!(again(&rig).err.contains("the server changed what it says about this tool"));
     let listed = rig.run(&["mcp", "pins", "list", "--format", "json"]).expect(0).lines();
     assert_eq!(listed[0]["changed"], true);
+    let unknown = rig.run(&["mcp", "pins", "accept", "srv", "--tool", "nope", "--yes"]).expect(2);
+    assert!(
+        unknown.err.contains("`nope`") && unknown.err.contains("its tools are: t"),
+        "{}",
+        unknown.err
+    );
     rig.run(&["mcp", "pins", "accept", "srv"]).expect(2);
     rig.run(&["mcp", "pins", "accept", "srv", "--yes"]).expect(0);
     assert!(!again(&rig).err.contains("changed what it says"));

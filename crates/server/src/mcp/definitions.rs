@@ -175,6 +175,17 @@ impl Definitions {
         self.pinning() == Pinning::Deny && !self.seen().contains_key(tool)
     }
 
+    /// Whether the server was asked about a tool, or listed it by itself.
+    pub(super) fn is_known(&self, tool: &str) -> bool {
+        self.seen().contains_key(tool)
+    }
+
+    /// Whether the server lists a tool.
+    pub(super) fn is_listed(&self, tool: &str) -> bool {
+        let seen = self.seen();
+        seen.get(tool).is_some_and(|seen| seen.suspicion != Some(Suspicion::Unlisted))
+    }
+
     /// Whether calls of a tool are refused because the server does not list it.
     pub(super) fn is_unlisted(&self, tool: &str) -> bool {
         self.refusal(tool) == Some(Suspicion::Unlisted)

@@ -41,7 +41,7 @@ pub enum Shape {
     },
 }
 
-/// The id of a request. `1` and `"1"` are two ids; `"a"` and `"\u0061"` are one.
+/// The id of a request. `1` and `"1"` are two ids; `"a"` and `"\u0061"` are one, and so are `0` and `-0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(Box<str>);
 
@@ -107,22 +107,20 @@ impl Frame {
     /// # Errors
     /// [`Malformed`] says what is wrong and under which code to answer it.
     pub fn read(text: impl Into<Vec<u8>>) -> Result<Frame, Malformed> {
-        let bytes = text.into();
-        if bytes.len() > MESSAGE_BYTES_MAX {
-            return Err(Malformed::of(None, Fault::TooLong));
-        }
-        let read = Json::read(&bytes);
-        let root = read.map_err(|error| Malformed::of(None, Fault::Unreadable(error)))?;
-        if root.as_array().is_some() {
-            return Err(Malformed::of(None, Fault::Batch));
-        }
-        let Some(object) = root.as_object() else {
-            return Err(Malformed::of(None, Fault::Shape("it is no object")));
+        Frame::read_or_keep(text.into()).map_err(|(refused, _)| refused)
+    }
+
+    /// The same; a text that is no message is given back.
+    pub(super) fn read_or_keep(bytes: Vec<u8>) -> Result<Frame, (Malformed, Vec<u8>)> {
+        let (root, shape) = match parts(&bytes) {
+            Ok(parts) => parts,
+            Err(refused) => return Err((refused, bytes)),
         };
-        let shape = shape(object)?;
         // The reader took it, so it is UTF-8.
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Malformed::of(None, Fault::Shape("it is not UTF-8")))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let refused = Malformed::of(None, Fault::Shape("it is not UTF-8"));
+            (refused, error.into_bytes())
+        })?;
         Ok(Frame { text, root, shape })
     }
 
@@ -178,6 +176,21 @@ impl Frame {
     }
 }
 
+fn parts(bytes: &[u8]) -> Result<(Json, Shape), Malformed> {
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(Malformed::of(None, Fault::TooLong));
+    }
+    let root = Json::read(bytes).map_err(|error| Malformed::of(None, Fault::Unreadable(error)))?;
+    if root.as_array().is_some() {
+        return Err(Malformed::of(None, Fault::Batch));
+    }
+    let Some(object) = root.as_object() else {
+        return Err(Malformed::of(None, Fault::Shape("it is no object")));
+    };
+    let shape = shape(object)?;
+    Ok((root, shape))
+}
+
 fn shape(object: &Object) -> Result<Shape, Malformed> {
     let id = id_of(object);
     let wrong = |what| {
@@ -219,7 +232,11 @@ fn id_of(object: &Object) -> Result<Option<Id>, &'static str> {
     let text = match object.get("id") {
         None => return Ok(None),
         Some(id @ Json::String(_)) => id.text(),
-        Some(Json::Number(number)) if is_whole(&number.literal()) => number.literal(),
+        Some(Json::Number(number)) if is_whole(&number.literal()) => match number.literal() {
+            // The one whole number that can be written in two ways; most programs answer by the other.
+            zero if zero == "-0" => "0".to_owned(),
+            literal => literal,
+        },
         Some(Json::Number(_)) => return Err("an id must be a whole number or a text"),
         Some(Json::Null) => return Err("an id must not be null"),
         Some(Json::Bool(_) | Json::Array(_) | Json::Object(_)) => {
@@ -315,6 +332,8 @@ mod tests {
         };
         assert_ne!(id("1"), id("\"1\""));
         assert_eq!(id("\"a\""), id("\"\\u0061\""));
+        assert_eq!(id("-0"), id("0"));
+        assert_ne!(id("-1"), id("1"));
         assert_eq!(
             id("123456789012345678901234567890").as_json(),
             "123456789012345678901234567890"

@@ -20,8 +20,15 @@ pub const LIST_PAGES_MAX: usize = 100;
 pub const WAITING_MS: u64 = 10_000;
 /// Most messages that wait for a peer that reads slowly; then nothing more is read from the other.
 pub const WAITING_MESSAGES_MAX: usize = 256;
+/// How long a message may hold up those behind it, in milliseconds; those that wait for a person hold up
+/// nobody.
+pub const ORDER_MS: u64 = 250;
 /// How long a server may take to end after its input was closed, in milliseconds.
 pub const CLOSE_MS: u64 = 5_000;
+/// How long a relay that is told to end may take to take back what people are asked, in milliseconds.
+pub const TAKE_BACK_MS: u64 = 1_000;
+/// Pause between two looks whether that is done, in milliseconds.
+pub const LOOK_MS: u64 = 10;
 /// How long a server may take to end after it was told to (SIGTERM), in milliseconds.
 pub const TERMINATE_MS: u64 = 3_000;
 /// How much of a message that is too long is kept to find its id, in bytes, at each end.

@@ -14,10 +14,12 @@ pub mod http;
 pub mod limits;
 pub mod lines;
 pub mod splice;
+pub mod standard;
 pub mod stdio;
 
 mod answer;
 mod child;
+mod lane;
 mod pins;
 mod pipe;
 mod relay;

@@ -1,27 +1,22 @@
-//! A server that is spoken to over its standard input and output, and the two queues of a conversation
-//! with it.
+//! The two directions of a conversation with a server that is a program, and the queues to the peers.
 //!
-//! Both hops that end at a program use it. What the server says is looked at in the order in which it
-//! comes; a message that has to wait waits by itself, and what the server says without being asked
-//! keeps its order. Each message goes on with what it belongs to, so that a hop with several streams
-//! knows which one it goes to without reading it again.
+//! Both hops that end at a program use it. What each side says is looked at when it comes and goes on in
+//! the order in which it came ([`Lane`]). Each message goes on with what it belongs to, so that a hop with
+//! several streams knows which one it goes to without reading it again. All that one read brings is
+//! looked at before anything else is done, and what comes of it is written at once.
 
+use super::answer;
 use super::frame::{Frame, Id, Malformed, Shape};
-use super::limits::WAITING_MESSAGES_MAX;
-use super::lines::{Line, Lines, id_of_unreadable};
+use super::lane::{Lane, Turn};
+use super::limits::{IN_FLIGHT_MAX, WAITING_MESSAGES_MAX};
+use super::lines::{Line, id_of_unreadable};
 use super::relay::{Conversation, Fate, Outlet};
+use super::standard::{LinesOf, READ_BYTES, Sink, Source};
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-
-/// How much is read at once, in bytes.
-pub(super) const READ_BYTES: usize = 64 * 1024;
 
 /// What a message belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +67,14 @@ impl Queue {
         let _ = self.0.send(Some(message.into())).await;
     }
 
+    /// Puts a message where there is room; gives it back where there is none.
+    fn try_put(&self, message: Message) -> Result<(), Message> {
+        match self.0.try_send(Some(message)) {
+            Err(mpsc::error::TrySendError::Full(Some(message))) => Err(message),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// What was put is written, and nothing after it.
     pub(super) async fn end(&self) {
         let _ = self.0.send(None).await;
@@ -82,9 +85,6 @@ pub(super) async fn within<T>(ms: u64, future: impl Future<Output = T>) -> Optio
     tokio::time::timeout(Duration::from_millis(ms), future).await.ok()
 }
 
-/// What becomes of one message.
-pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// The two directions of one conversation.
 #[derive(Clone)]
 pub(super) struct Both {
@@ -93,75 +93,142 @@ pub(super) struct Both {
     pub(super) to_server: Queue,
 }
 
+/// What goes on, and to whom.
+enum Said {
+    Client(Message),
+    Server(Message),
+    Nothing,
+}
+
+/// The way back to the client of one message.
+struct WayBack {
+    to_client: Queue,
+    turn: Turn,
+}
+
+impl Outlet for WayBack {
+    fn send(&self, text: String) -> bool {
+        self.to_client.send(text)
+    }
+
+    fn waits_for_a_person(&self) {
+        self.turn.stand_aside();
+    }
+}
+
 impl Both {
-    /// Passes what the server says on, until it has said all.
-    pub(super) async fn pump_server(self, mut stdout: ChildStdout) {
-        let mut lines = Lines::default();
-        let mut buffer = vec![0; READ_BYTES];
-        let mut waiting = JoinSet::new();
-        loop {
-            let read = stdout.read(&mut buffer).await.unwrap_or(0);
-            let found = match buffer.get(..read) {
-                Some(bytes) if read > 0 => lines.take(bytes),
-                _ => lines.end().into_iter().collect(),
-            };
+    /// Passes what the client says on, until it has said all.
+    pub(super) async fn pump_client(&self, mut lines: LinesOf) {
+        let plain: Arc<dyn Outlet> = Arc::new(self.to_client.clone());
+        let mut lane = Lane::new();
+        let no_more = || self.conversation.client_says_no_more();
+        while let Some(found) = self.next(&mut lane, &mut lines, &no_more).await {
             for line in found {
-                while waiting.try_join_next().is_some() {}
-                self.take_from_server(line, &mut waiting).await;
-            }
-            if read == 0 {
-                break;
+                let said = match read(line) {
+                    Ok(frame) => self.ask(&mut lane, frame, &plain),
+                    Err(refused) => Some(Said::Client(answer::malformed(&refused).into())),
+                };
+                self.put(said).await;
             }
         }
-        while waiting.join_next().await.is_some() {}
+    }
+
+    /// Passes what the server says on, until it has said all.
+    pub(super) async fn pump_server(self, stdout: ChildStdout) {
+        let mut lines = LinesOf::new(Source::of_program(stdout));
+        let mut lane = Lane::new();
+        while let Some(found) = self.next(&mut lane, &mut lines, &|| {}).await {
+            for line in found {
+                let said = match read_of_server(line) {
+                    Ok(frame) => lane.add(Box::pin(self.clone().serve(frame)), false),
+                    Err(refused) => self.unreadable(&refused),
+                };
+                self.put(said).await;
+            }
+        }
         for (id, text) in self.conversation.server_is_gone("the server ended before it answered") {
             self.to_client.put(Message { text, about: About::Answer(id) }).await;
         }
     }
 
-    async fn take_from_server(&self, line: Line, waiting: &mut JoinSet<()>) {
-        let unreadable = match &line {
-            Line::Whole(text) => id_of_unreadable(text),
-            Line::TooLong(id) => id.clone(),
-        };
-        let frame = match read(line) {
-            Ok(frame) => frame,
-            Err(refused) => {
-                let id = refused.id.clone().or(unreadable);
-                let answer = self.conversation.unreadable_from_server(&refused, id.clone());
-                if let Some(text) = answer {
-                    let about = id.map_or(About::Nothing, About::Answer);
-                    self.to_client.put(Message { text, about }).await;
+    /// The lines that come next; what stands in the lane goes on meanwhile, and before the end.
+    async fn next(
+        &self,
+        lane: &mut Lane<Said>,
+        lines: &mut LinesOf,
+        no_more: &(dyn Fn() + Sync),
+    ) -> Option<Vec<Line>> {
+        loop {
+            let found = tokio::select! {
+                biased;
+                said = lane.next(), if !lane.is_empty() => Err(said),
+                found = lines.next(), if lane.len() < IN_FLIGHT_MAX => Ok(found),
+            };
+            match found {
+                Ok(Some(found)) => return Some(found),
+                Ok(None) if lane.is_empty() => return None,
+                Ok(None) => {
+                    no_more();
+                    let said = lane.next().await;
+                    self.put(Some(said)).await;
                 }
-                return;
+                Err(said) => self.put(Some(said)).await,
             }
-        };
-        let is_said_in_order = matches!(frame.shape(), Shape::Notification { .. });
-        let mut work: Work = Box::pin(self.clone().serve(frame));
-        if is_said_in_order {
-            work.await;
-        } else if is_pending(&mut work).await {
-            waiting.spawn(work);
+        }
+    }
+
+    /// Sends on what goes on. What the relay answers in the place of a peer that reads nothing must not
+    /// hold up what that peer says.
+    async fn put(&self, said: Option<Said>) {
+        match said {
+            Some(Said::Client(message)) => self.to_client.put(message).await,
+            Some(Said::Server(message)) => self.to_server.put(message).await,
+            Some(Said::Nothing) | None => {}
         }
     }
 
     /// A message of the client.
-    pub(super) async fn ask(self, frame: Frame, way: Arc<dyn Outlet>) {
-        match self.conversation.from_client(frame, &way).await {
-            Fate::Pass(text) => self.to_server.put(text).await,
-            Fate::Answer(text) => self.to_client.put(text).await,
-            Fate::Drop => {}
-        }
+    fn ask(&self, lane: &mut Lane<Said>, frame: Frame, plain: &Arc<dyn Outlet>) -> Option<Said> {
+        let (way, opens) = match frame.shape() {
+            Shape::Request { method, .. } => {
+                let back = WayBack { to_client: self.to_client.clone(), turn: lane.turn() };
+                (Arc::new(back) as Arc<dyn Outlet>, &**method == "initialize")
+            }
+            Shape::Notification { .. } | Shape::Answer { .. } => (Arc::clone(plain), false),
+        };
+        let conversation = Arc::clone(&self.conversation);
+        let asked = async move {
+            match conversation.from_client(frame, &way).await {
+                Fate::Pass(text) => Said::Server(text.into()),
+                Fate::Answer(text) => Said::Client(text.into()),
+                Fate::Drop => Said::Nothing,
+            }
+        };
+        lane.add(Box::pin(asked), opens)
     }
 
     /// A message of the server.
-    async fn serve(self, frame: Frame) {
+    async fn serve(self, frame: Frame) -> Said {
         let about = about(&frame);
         match self.conversation.from_server(frame).await {
-            Fate::Pass(text) => self.to_client.put(Message { text, about }).await,
-            Fate::Answer(text) => self.to_server.put(text).await,
-            Fate::Drop => {}
+            Fate::Pass(text) => Said::Client(Message { text, about }),
+            Fate::Answer(text) => {
+                // A server that reads nothing before it has said all must not be held up by an answer to it.
+                if let Err(message) = self.to_server.try_put(text.into()) {
+                    tokio::spawn(async move { self.to_server.put(message).await });
+                }
+                Said::Nothing
+            }
+            Fate::Drop => Said::Nothing,
         }
+    }
+
+    /// What the server wrote and is no message: what whoever waits for it is told.
+    fn unreadable(&self, refused: &Malformed) -> Option<Said> {
+        let id = refused.id.clone();
+        let text = self.conversation.unreadable_from_server(refused, id.clone())?;
+        let about = id.map_or(About::Nothing, About::Answer);
+        Some(Said::Client(Message { text, about }))
     }
 }
 
@@ -181,6 +248,7 @@ pub(super) fn about(frame: &Frame) -> About {
     }
 }
 
+/// The message on a line of a client.
 pub(super) fn read(line: Line) -> Result<Frame, Malformed> {
     match line {
         Line::Whole(text) => Frame::read(text),
@@ -188,20 +256,27 @@ pub(super) fn read(line: Line) -> Result<Frame, Malformed> {
     }
 }
 
-/// Whether a piece of work has to wait. One that does not is done now, so that order is kept.
-pub(super) async fn is_pending(work: &mut Work) -> bool {
-    std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx).is_pending())).await
+/// The message on a line of a server. What is none is told to whoever waits for it, if that can be found.
+fn read_of_server(line: Line) -> Result<Frame, Malformed> {
+    match line {
+        Line::Whole(text) => Frame::read_or_keep(text).map_err(|(refused, text)| {
+            let id = refused.id.clone().or_else(|| id_of_unreadable(&text));
+            Malformed { id, ..refused }
+        }),
+        Line::TooLong(id) => Err(Malformed::too_long(id)),
+    }
 }
 
-/// Writes messages to the server, each a line.
-pub(super) async fn feed(mut stdin: ChildStdin, mut queue: Queued) {
+/// Writes messages to a peer, each a line.
+pub(super) async fn write_messages(mut sink: Sink, mut queue: Queued) {
     while let Some(Some(first)) = queue.recv().await {
         let (text, is_last) = lines_of(first, &mut queue);
-        // A server that reads no more is noticed by its end; what is left has nowhere to go.
-        if stdin.write_all(text.as_bytes()).await.is_err() || is_last {
-            return;
+        // A peer that reads no more is noticed by its end; what is left has nowhere to go.
+        if sink.write(text).await.is_err() || is_last {
+            break;
         }
     }
+    sink.close().await;
 }
 
 /// This message and those that wait behind it, each a line, so that many small ones are written at
@@ -224,6 +299,7 @@ fn one_line(mut text: String) -> String {
     if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
         text = text.replace(['\n', '\r'], " ");
     }
+    text.reserve_exact(1);
     text.push('\n');
     text
 }

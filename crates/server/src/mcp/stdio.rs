@@ -1,8 +1,8 @@
 //! A client and a server that speak over standard input and output, with the relay between.
 //!
-//! Messages of each side are looked at in the order in which they come. A request that has to wait (a
-//! person is asked, a handler is slow) waits by itself, so the next one is not held up; what the
-//! server says without being asked keeps its order.
+//! What each side says is looked at when it comes, and goes on in the order in which it came. A call that
+//! waits for a person waits by itself, so the next one is not held up; one whose hooks are slow holds the
+//! next one up for [`ORDER_MS`](super::limits::ORDER_MS) at most.
 //!
 //! | what happens | what the relay does |
 //! |---|---|
@@ -10,22 +10,16 @@
 //! | the server ends, crashes or closes its output | every open request is answered by an error, then the relay ends |
 //! | the server writes what is no message | the line is shown on standard error and dropped; if it names a request, that is answered by an error |
 //! | the client writes what is no message | it is answered by an error |
-//! | a peer reads slowly | at most [`WAITING_MESSAGES_MAX`] messages wait, then nothing more is read for it |
+//! | a peer reads slowly | at most [`WAITING_MESSAGES_MAX`](super::limits::WAITING_MESSAGES_MAX) messages wait, then nothing more is read for it |
 //! | the relay is told to end (SIGTERM, SIGINT) | as if the client's input had ended |
 
-use super::answer;
 use super::child::{Command, Ended};
-use super::limits::{CLOSE_MS, WAITING_MESSAGES_MAX};
-use super::lines::{Line, Lines};
-use super::pipe::{
-    Both, Queue, Queued, READ_BYTES, Work, feed, is_pending, lines_of, read, within,
-};
-use super::relay::{Outlet, Relay};
+use super::limits::{CLOSE_MS, TAKE_BACK_MS};
+use super::pipe::{Both, Queue, within, write_messages};
+use super::relay::Relay;
+use super::standard::{LinesOf, Sink, Source};
 use std::future::Future;
-use std::io::{Read, Write};
 use std::sync::Arc;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tollgate::gate::Session;
 
 /// Why a relay over standard input and output does not run.
@@ -61,8 +55,8 @@ pub async fn relay(
     relay: &Arc<Relay>,
     session: Session,
     command: &Command,
-    input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
+    input: Source,
+    output: Sink,
     told_to_end: impl Future<Output = ()>,
 ) -> Result<Ended, StdioError> {
     let started = command.start().map_err(|cause| StdioError::Start {
@@ -72,19 +66,24 @@ pub async fn relay(
     let (mut server, stdin, stdout) = started;
     let (to_client, client_queue) = Queue::new();
     let (to_server, server_queue) = Queue::new();
-    let writer = std::thread::spawn(move || write_messages(output, client_queue));
-    let mut feeding = tokio::spawn(feed(stdin, server_queue));
-    let lines = read_in_thread(input);
+    let writer = tokio::spawn(write_messages(output, client_queue));
+    let mut feeding = tokio::spawn(write_messages(Sink::of_program(stdin), server_queue));
+    let lines = LinesOf::new(input);
     let conversation = relay.converse(session, Arc::new(to_server.clone()));
     let both = Both { conversation, to_client, to_server };
 
     let mut from_server = tokio::spawn(both.clone().pump_server(stdout));
     let first = {
-        let client = std::pin::pin!(pump_client(&both, lines));
+        let mut client = std::pin::pin!(both.pump_client(lines));
         let told = std::pin::pin!(told_to_end);
         tokio::select! {
-            () = client => First::Client,
-            () = told => First::Client,
+            () = &mut client => First::Client,
+            () = told => {
+                both.conversation.client_is_gone();
+                let taken_back = relay.questions_are_taken_back();
+                let _ = within(TAKE_BACK_MS, async { tokio::select! { () = client => {}, () = taken_back => {} } }).await;
+                First::Client
+            }
             status = server.ended() => First::Server(status.map_err(StdioError::Wait)?),
             _ = &mut from_server => First::Output,
         }
@@ -116,68 +115,6 @@ pub async fn relay(
     }
     both.conversation.client_is_gone();
     both.to_client.end().await;
-    let _ = tokio::task::spawn_blocking(move || writer.join()).await;
+    let _ = writer.await;
     Ok(ended)
-}
-
-/// Takes what the client says, until it has said all.
-async fn pump_client(both: &Both, mut lines: mpsc::Receiver<Line>) {
-    let way: Arc<dyn Outlet> = Arc::new(both.to_client.clone());
-    let mut waiting = JoinSet::new();
-    while let Some(line) = lines.recv().await {
-        while waiting.try_join_next().is_some() {}
-        let frame = match read(line) {
-            Ok(frame) => frame,
-            Err(refused) => {
-                both.to_client.put(answer::malformed(&refused)).await;
-                continue;
-            }
-        };
-        let mut work: Work = Box::pin(both.clone().ask(frame, Arc::clone(&way)));
-        if is_pending(&mut work).await {
-            waiting.spawn(work);
-        }
-    }
-    while waiting.join_next().await.is_some() {}
-}
-
-/// Writes messages to the client, each a line, from a thread of its own: a client that reads slowly
-/// holds up nobody else.
-pub(super) fn write_messages(mut output: impl Write, mut queue: Queued) {
-    while let Some(Some(first)) = queue.blocking_recv() {
-        let (text, is_last) = lines_of(first, &mut queue);
-        if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_err() || is_last {
-            return;
-        }
-    }
-}
-
-/// Reads lines in a thread of its own: standard input has no way to be waited for without one that
-/// would change it for every program that shares it.
-pub(super) fn read_in_thread(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Line> {
-    let (sender, receiver) = mpsc::channel(WAITING_MESSAGES_MAX);
-    std::thread::spawn(move || {
-        let mut lines = Lines::default();
-        let mut buffer = vec![0; READ_BYTES];
-        loop {
-            let read = match input.read(&mut buffer) {
-                Ok(read) => read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(_) => 0,
-            };
-            let found = match buffer.get(..read) {
-                Some(bytes) if read > 0 => lines.take(bytes),
-                _ => lines.end().into_iter().collect(),
-            };
-            for line in found {
-                if sender.blocking_send(line).is_err() {
-                    return;
-                }
-            }
-            if read == 0 {
-                return;
-            }
-        }
-    });
-    receiver
 }

@@ -1,8 +1,8 @@
 //! Questions to a person through the client.
 
-use crate::rig::{Rig, answered, at, rig, run};
+use crate::rig::{Rig, answered, at, rig, rig_before_silent_people, run};
 use std::sync::Arc;
-use tollgate::gate::Json;
+use tollgate::gate::{Json, RecordKind};
 use tollgate_server::mcp::{Fate, Frame, Outlet};
 
 const ASK: &str = "  - { name: sure, on: pre_tool, match: { tool: send }, ask: \"it sends mail\" }";
@@ -92,11 +92,71 @@ fn a_cancelled_call_takes_its_question_back() {
         let (fate, ()) = tokio::join!(rig.call("1", "send", "{}"), cancel);
         assert_eq!(fate, Fate::Drop);
         assert_eq!(rig.talk.in_flight(), 0);
+        // The client is told that its form is over.
+        let taken_back = rig.client.next(1).await;
+        assert_eq!(at(&taken_back, "method").as_str(), Some("notifications/cancelled"));
+        let asked = rig.client.next(0).await;
+        assert_eq!(at(&taken_back, "params.requestId"), at(&asked, "id"));
+        // What came of the call is recorded: nobody said yes, and it did not run.
+        let of = |kind| rig.records().into_iter().filter(move |one| one.kind == kind);
+        let state = of(RecordKind::Approval).next().unwrap().detail.unwrap();
+        assert_eq!(at(&state, "state").as_str(), Some("cancelled"));
+        assert!(of(RecordKind::Outcome).all(|one| one.executed == Some(false)));
         // A late yes finds no question.
         let question = rig.client.next(0).await.get("id").unwrap().text();
         let yes = format!(
             r#"{{"jsonrpc":"2.0","id":{question},"result":{{"action":"accept","content":{{"approve":true}}}}}}"#
         );
         assert_eq!(rig.client_says(&yes).await, Fate::Drop);
+    });
+}
+
+#[test]
+fn a_cancelled_call_takes_its_durable_approval_back() {
+    run(async {
+        let (rig, people) = rig_before_silent_people(ASK);
+        let cancel = async {
+            people.until_asked().await;
+            let text =
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+            assert_eq!(rig.client_says(text).await, Fate::Drop);
+        };
+        let (fate, ()) = tokio::join!(rig.call("1", "send", "{}"), cancel);
+        assert_eq!((fate, rig.talk.in_flight()), (Fate::Drop, 0));
+        assert!(people.has_nothing_open());
+    });
+}
+
+#[test]
+fn a_request_that_the_server_takes_back_takes_its_durable_approval_back() {
+    run(async {
+        let hooks =
+            "  - { name: sure, on: pre_tool, match: { tool: \"elicitation/create\" }, ask: \"?\" }";
+        let (rig, people) = rig_before_silent_people(hooks);
+        let ask =
+            r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{"message":"?"}}"#;
+        let cancel = async {
+            people.until_asked().await;
+            let text =
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+            assert_eq!(rig.server_says(text).await, Fate::Drop);
+        };
+        let (fate, ()) = tokio::join!(rig.server_says(ask), cancel);
+        assert_eq!(fate, Fate::Drop);
+        assert!(people.has_nothing_open());
+    });
+}
+
+#[test]
+fn a_client_that_goes_takes_all_its_questions_back() {
+    run(async {
+        let (rig, people) = rig_before_silent_people(ASK);
+        let goes = async {
+            people.until_asked().await;
+            rig.talk.client_is_gone();
+        };
+        let (fate, ()) = tokio::join!(rig.call("1", "send", "{}"), goes);
+        assert_eq!(fate, Fate::Drop);
+        assert!(people.has_nothing_open());
     });
 }

@@ -1,7 +1,7 @@
 //! Calls: refused, rewritten, answered, cancelled, and what comes back.
 
-use crate::rig::{answered, at, call, json, passed, rig, run};
-use tollgate::gate::RecordKind;
+use crate::rig::{Rig, answered, at, call, json, passed, rig, run};
+use tollgate::gate::{Json, RecordKind};
 use tollgate_server::mcp::Fate;
 
 #[test]
@@ -102,19 +102,79 @@ fn secrets_are_masked_in_every_text_of_a_result() {
     });
 }
 
+const MASK: &str = "  - { name: mask, on: after_tool, redact: { find: [pii] } }";
+
+/// A tool that gives back an address under this schema, and a card's number.
+fn mailer(to: &str) -> String {
+    format!(
+        r#"{{"tools":[{{"name":"t","inputSchema":{{"type":"object"}},"outputSchema":{{"type":"object","properties":{{"to":{to},"card":{{"type":"integer"}}}},"required":["to"]}}}}]}}"#
+    )
+}
+
+const MAILED: &str = r#"{"content":[{"type":"text","text":"bob@example.com"}],"structuredContent":{"to":"bob@example.com","card":4111111111111111}}"#;
+
+async fn mailed(rig: &Rig) -> Json {
+    let _ = rig.call("1", "t", "{}").await;
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{MAILED}}}"#);
+    let given = passed(rig.server_says(&answer).await);
+    let text = given.text();
+    assert!(!text.contains("bob@") && !text.contains("4111"), "{text}");
+    given
+}
+
 #[test]
-fn a_structured_result_that_a_mask_makes_invalid_is_a_failed_one() {
+fn a_masked_structured_result_is_valid_for_the_schema_of_its_tool() {
     run(async {
-        let rig = rig("  - { name: mask, on: after_tool, redact: { find: [email] } }");
-        let tool = r#"{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"to":{"type":"string","pattern":"^[a-z]+@[a-z.]+$"}}}}"#;
-        let _ = rig.exchange("tools/list", "{}", &format!(r#"{{"tools":[{tool}]}}"#)).await;
-        for (to, failed) in [("bob@example.com", Some(true)), ("nobody", None)] {
-            let _ = rig.call("1", "t", "{}").await;
-            let result = format!(r#"{{"content":[],"structuredContent":{{"to":"{to}"}}}}"#);
-            let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-            let given = passed(rig.server_says(&answer).await);
-            assert_eq!(at(&given, "result.isError").as_bool(), failed, "{}", given.text());
+        for (schema, expected) in [
+            (r#"{"type":"string"}"#, "b***@example.com"),
+            (
+                r#"{"type":"string","format":"email","pattern":"^[a-z@.]+$"}"#,
+                "masked@example.invalid",
+            ),
+            (r#"{"type":"string","pattern":"^[a-z]+@[a-z.]+$"}"#, "xxx@xxxxxxx.xxx"),
+        ] {
+            let rig = rig(MASK);
+            let _ = rig.exchange("tools/list", "{}", &mailer(schema)).await;
+            let given = mailed(&rig).await;
+            let result = at(&given, "result");
+            assert_eq!(result.get("isError"), None, "{}", given.text());
+            let to = at(result, "structuredContent.to").as_str().unwrap();
+            assert_eq!(to, expected);
+            assert_eq!(at(result, "structuredContent.card").as_i64(), Some(0));
         }
+    });
+}
+
+#[test]
+fn where_nothing_holds_for_the_schema_the_result_fails_and_says_which_member_and_hook_it_was() {
+    run(async {
+        let rig = rig(MASK);
+        let listed = mailer(r#"{"type":"string","pattern":"^(bob|eve)@example"}"#);
+        let _ = rig.exchange("tools/list", "{}", &listed).await;
+        let given = mailed(&rig).await;
+        let result = at(&given, "result");
+        assert_eq!(at(result, "isError").as_bool(), Some(true));
+        assert_eq!(result.get("structuredContent"), None);
+        let told = at(result, "content.1.text").as_str().unwrap();
+        assert!(told.contains("structuredContent/to") && told.contains("hook `mask`"), "{told}");
+    });
+}
+
+#[test]
+fn a_tool_that_was_not_listed_is_looked_up_before_its_masked_structured_result_goes_on() {
+    run(async {
+        let rig = rig(MASK);
+        let server = async {
+            let asked = rig.server.next(0).await;
+            assert_eq!(at(&asked, "method").as_str(), Some("tools/list"));
+            let (id, list) =
+                (asked.get("id").unwrap().text(), mailer(r#"{"type":"string","maxLength":4}"#));
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{list}}}"#);
+            assert_eq!(rig.server_says(&answer).await, Fate::Drop);
+        };
+        let (given, ()) = tokio::join!(mailed(&rig), server);
+        let to = at(&given, "result.structuredContent.to").as_str().unwrap();
+        assert_eq!((to.len(), at(&given, "result.isError")), (4, &Json::Null), "{to}");
     });
 }
 

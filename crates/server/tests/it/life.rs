@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tollgate::gate::{RecordKind, Session};
 use tollgate_server::mcp::limits::{BODY_MS, HEAD_MS, PAUSE_MS};
-use tollgate_server::mcp::{Command, Ended, stdio};
+use tollgate_server::mcp::standard::{Sink, Source};
+use tollgate_server::mcp::{Command, Ended, Relay, stdio};
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 
@@ -315,7 +316,16 @@ fn client(script: &str) -> (Saying, Hears, tokio::task::JoinHandle<Ended>) {
     let Ground { relay, .. } = rig::relay(NOTHING);
     let running = tokio::spawn(async move {
         let (input, never) = (Says(said, Vec::new()), std::future::pending());
-        stdio::relay(&relay, Session::new("s"), &command, input, output, never).await.unwrap()
+        stdio::relay(
+            &relay,
+            Session::new("s"),
+            &command,
+            Source::read_by_thread(input),
+            Sink::write_by_thread(output),
+            never,
+        )
+        .await
+        .unwrap()
     });
     (says, hears, running)
 }
@@ -392,6 +402,92 @@ fn ten_thousand_calls_under_way_before_one_program_are_each_given_their_own_answ
     });
 }
 
+/// A client before a program that only writes down what it hears.
+fn writing_down(
+    relay: Arc<Relay>,
+    file: &std::path::Path,
+) -> (Saying, tokio::task::JoinHandle<Ended>) {
+    let (says, said) = std::sync::mpsc::channel();
+    let arguments = vec!["-c".into(), "exec 3>&1; exec cat > \"$0\"".into(), file.into()];
+    let command = Command { program: "sh".into(), arguments };
+    let running = tokio::spawn(async move {
+        let input = Source::read_by_thread(Says(said, Vec::new()));
+        let output = Sink::write_by_thread(Hears::default());
+        let never = std::future::pending();
+        stdio::relay(&relay, Session::new("s"), &command, input, output, never).await.unwrap()
+    });
+    (says, running)
+}
+
+const ASKS: &str = "  - { name: sure, on: pre_tool, match: { tool: send }, ask: \"sure?\" }";
+
+#[test]
+fn a_server_hears_what_a_client_says_in_its_order_but_for_what_waits_for_a_person() {
+    threads(async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("heard");
+        let people = Arc::new(rig::Silent::default());
+        let (says, running) = writing_down(rig::relay_on_an_uneven_disk(&people, ASKS), &file);
+        let note =
+            |method: &str| format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}"}}"#);
+        let mut lines = vec![OPEN.to_owned(), note("initialized"), call(1_000, "send")];
+        for id in 1..=200 {
+            lines.push(call(id, "t"));
+            lines.push(note(&format!("said/{id}")));
+        }
+        says.send((lines.join("\n") + "\n").into()).unwrap();
+        let heard = || std::fs::read_to_string(&file).unwrap_or_default();
+        eventually("all but the one that waits", || heard().lines().count() >= 402).await;
+        let expected: Vec<&String> = lines.iter().filter(|line| !line.contains("send")).collect();
+        assert_eq!(heard().lines().collect::<Vec<_>>(), expected);
+        // A call that is cancelled while it waits is never heard of.
+        people.until_asked().await;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1000}}"#;
+        says.send(format!("{cancel}\n").into()).unwrap();
+        eventually("the question is taken back", || people.has_nothing_open()).await;
+        drop(says);
+        running.await.unwrap();
+        assert_eq!(heard().lines().count(), 402);
+    });
+}
+
+#[test]
+fn a_cancellation_does_not_overtake_its_request() {
+    threads(async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("heard");
+        let people = Arc::new(rig::Silent::default());
+        let (says, running) = writing_down(rig::relay_on_an_uneven_disk(&people, ASKS), &file);
+        let mut lines = Vec::new();
+        for id in 0..200 {
+            lines.push(call(id, "t"));
+            lines.push(format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+            ));
+        }
+        for pair in lines.chunks(2) {
+            says.send(format!("{}\n", pair[0]).into()).unwrap();
+            tokio::time::sleep(Duration::from_millis(3)).await;
+            says.send(format!("{}\n", pair[1]).into()).unwrap();
+        }
+        drop(says);
+        running.await.unwrap();
+        // Each was either never heard of or first asked and then cancelled.
+        let mut asked = BTreeSet::new();
+        let heard = std::fs::read_to_string(&file).unwrap();
+        for line in heard.lines() {
+            match line.split_once("\"requestId\":") {
+                Some((_, rest)) => assert!(asked.contains(rest.trim_end_matches('}')), "{line}"),
+                None => {
+                    let id = line.split_once("\"id\":").unwrap().1.split_once(',').unwrap().0;
+                    asked.insert(id.to_owned());
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_status_of_the_server_is_told_with_its_body_read_to_the_end() {
     threads(async {
@@ -400,5 +496,31 @@ fn a_status_of_the_server_is_told_with_its_body_read_to_the_end() {
         let answer = near.post(&headers("t"), &modern(1, "t")).await;
         assert_eq!((answer.status, answer.header("retry-after")), (503, Some("7")));
         assert!(answer.body.contains("later"));
+    });
+}
+
+#[test]
+fn a_server_that_wants_a_sign_in_is_heard_whatever_its_body_says() {
+    threads(async {
+        for (kind, body) in [
+            ("application/json", "{}"),
+            ("application/json", r#"{"error":"invalid_token"}"#),
+            ("application/json", ""),
+            ("text/plain", "sign in"),
+        ] {
+            let far = Far::start(move |_| {
+                let headers = format!(
+                    "content-type: {kind}\r\nwww-authenticate: Bearer resource_metadata=\"https://a.example/m\"\r\n"
+                );
+                whole("401 Unauthorized", &headers, body)
+            })
+            .await;
+            let near = before(NOTHING, &far).await;
+            let answer = near.post(&headers("t"), &modern(1, "t")).await;
+            let wants = answer.header("www-authenticate").unwrap_or_default();
+            assert!(wants.contains("https://a.example/m"), "{kind} {body}: {wants}");
+            assert_eq!(answer.status, 401, "{kind} {body}");
+            assert!(answer.body.contains("\"id\":1,\"error\""), "{body}: {}", answer.body);
+        }
     });
 }

@@ -8,6 +8,7 @@ use crate::web::{
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use tollgate_server::mcp::http::{Upstream, bridge};
+use tollgate_server::mcp::standard::{Sink, Source};
 
 /// Answers each request with what it was asked and by which process.
 const SERVER: &str = r#"
@@ -257,6 +258,7 @@ fn client(far: &Far, hooks: &str) -> (Says2, Hears, tokio::task::JoinHandle<()>)
     let output = hears.clone();
     let running = tokio::spawn(async move {
         let input = Says(said, Vec::new());
+        let (input, output) = (Source::read_by_thread(input), Sink::write_by_thread(output));
         bridge(&relay, session(), upstream, input, output, std::future::pending()).await;
     });
     (says, hears, running)

@@ -1,10 +1,12 @@
 //! A conversation with a policy, and peers that remember what they were sent.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tollgate::Tollgate;
 use tollgate::gate::{
-    ApprovalReply, ApprovalRequest, Approver, Json, MemoryLedger, Record, Session, Soon,
+    ApprovalAnswer, ApprovalReply, ApprovalRequest, Approver, Durability, Json, Ledger,
+    LedgerError, MemoryLedger, Record, Session, Soon,
 };
 use tollgate_server::mcp::{
     Asking, Conversation, Definitions, Fate, Frame, Outlet, Relay, RelayOptions,
@@ -40,6 +42,7 @@ impl Told {
 pub(crate) struct Rig {
     pub(crate) talk: Arc<Conversation>,
     pub(crate) client: Arc<Told>,
+    pub(crate) server: Arc<Told>,
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) definitions: Arc<Definitions>,
@@ -87,26 +90,93 @@ pub(crate) fn rig(hooks: &str) -> Rig {
     on(relay(hooks))
 }
 
-/// People who never answer.
-struct Silent;
+/// People who never answer, and note which questions were taken back.
+#[derive(Default)]
+pub(crate) struct Silent {
+    pub(crate) asked: Mutex<Vec<String>>,
+    pub(crate) taken_back: Mutex<Vec<String>>,
+}
 
 impl Approver for Silent {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        self.asked.lock().unwrap().push(request.id.to_string());
         Soon::later(std::future::pending())
+    }
+
+    fn take_back<'a>(&'a self, request: &'a ApprovalRequest) -> Soon<'a, ApprovalReply> {
+        self.taken_back.lock().unwrap().push(request.id.to_string());
+        Soon::now(ApprovalReply::to(request, ApprovalAnswer::Cancelled))
     }
 }
 
+impl Silent {
+    /// Waits until somebody is asked.
+    pub(crate) async fn until_asked(&self) {
+        while self.asked.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Whether all that was asked was taken back.
+    pub(crate) fn has_nothing_open(&self) -> bool {
+        *self.asked.lock().unwrap() == *self.taken_back.lock().unwrap()
+    }
+}
+
+/// A relay before people who never answer.
+pub(crate) fn relay_before(people: &Arc<Silent>, hooks: &str) -> Ground {
+    relay_asking(hooks, Some(Arc::<Silent>::clone(people)))
+}
+
 /// A conversation under these hooks, with people who never answer.
-pub(crate) fn rig_before_silent_people(hooks: &str) -> Rig {
-    on(relay_asking(hooks, Some(Arc::new(Silent))))
+pub(crate) fn rig_before_silent_people(hooks: &str) -> (Rig, Arc<Silent>) {
+    let people = Arc::new(Silent::default());
+    (on(relay_before(&people, hooks)), people)
+}
+
+/// A disk that takes another time for each record that is waited for.
+struct Uneven(AtomicU64);
+
+impl Ledger for Uneven {
+    fn append(&self, _: Record, durability: Durability) -> Soon<'_, Result<(), LedgerError>> {
+        if durability == Durability::Buffered {
+            return Soon::now(Ok(()));
+        }
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        Soon::later(async move {
+            tokio::time::sleep(std::time::Duration::from_millis((number * 7) % 13)).await;
+            Ok(())
+        })
+    }
+}
+
+/// A relay before people who never answer, whose records take another time each.
+pub(crate) fn relay_on_an_uneven_disk(people: &Arc<Silent>, hooks: &str) -> Arc<Relay> {
+    let asking = Asking::or_else(Some(Arc::<Silent>::clone(people) as Arc<dyn Approver>));
+    let definitions = Arc::new(Definitions::new("srv", None));
+    let opened = Tollgate::builder()
+        .policy_text("policy.yaml", format!("version: 1\nhooks:\n{hooks}"))
+        .ledger(Arc::new(Uneven(AtomicU64::new(1))))
+        .hook(definitions.hook())
+        .approver(Arc::<Asking>::clone(&asking))
+        .open()
+        .unwrap();
+    Relay::new(RelayOptions {
+        gate: Arc::clone(opened.gate()),
+        server: "srv".into(),
+        definitions,
+        asking,
+        tell: Arc::new(|_: &str| {}),
+    })
 }
 
 fn on(ground: Ground) -> Rig {
     let Ground { relay, lines, ledger, definitions } = ground;
     let client = Arc::new(Told::default());
-    let way = Arc::new(Told::default());
+    let server = Arc::new(Told::default());
+    let way = Arc::<Told>::clone(&server);
     let talk = relay.converse(Session::new("s1").with_user("alice"), way);
-    Rig { talk, client, lines, ledger, definitions }
+    Rig { talk, client, server, lines, ledger, definitions }
 }
 
 impl Rig {

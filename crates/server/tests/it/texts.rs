@@ -128,7 +128,7 @@ fn what_a_server_asks_of_a_person_is_a_call() {
 #[test]
 fn a_server_takes_back_what_it_asked_whether_the_client_has_heard_of_it_or_not() {
     run(async {
-        let rig = rig_before_silent_people(
+        let (rig, _) = rig_before_silent_people(
             "  - { name: sure, on: pre_tool, match: { tool: roots/list }, ask: { who: carol, reason: \"folders\" } }",
         );
         let ask = |id: u8, method: &str| {

@@ -63,7 +63,10 @@ impl Back {
     /// Answers with this text: whole, or as the last of the stream that began.
     pub(super) async fn whole(&mut self, status: StatusCode, headers: HeaderMap, text: String) {
         if self.stream.is_some() {
-            self.event(&text).await;
+            // A stream that has nothing more to say just ends.
+            if !text.is_empty() {
+                self.event(&text).await;
+            }
             return;
         }
         let body = if text.is_empty() { Body::empty() } else { Body::from(text) };

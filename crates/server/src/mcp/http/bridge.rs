@@ -12,7 +12,7 @@
 //! | the session is gone (404) | the request is answered by an error that says so |
 //! | a request is cancelled | older revision: the server is told; later one: its POST is closed |
 
-use super::hearing::{Ear, Hearing, Kind, StreamEnd, hear_own, kind};
+use super::hearing::{Ear, Hearing, Json as Said, Kind, StreamEnd, hear_own, kind};
 use super::rules::{self, LAST_EVENT};
 use super::sse::Event;
 use super::upstream::{Unanswered, Upstream, of_own, of_session, session_of};
@@ -20,19 +20,20 @@ use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id, Shape};
 use crate::mcp::limits::{CLOSE_MS, NOTIFY_MS, RESUME_MS, RESUMES_MAX, WAITING_MESSAGES_MAX};
 use crate::mcp::lines::Line;
-use crate::mcp::pipe::{Queue, Work, is_pending, read, within};
+use crate::mcp::pipe::{Queue, read, within, write_messages};
 use crate::mcp::relay::{Conversation, Fate, Outlet, Relay};
-use crate::mcp::stdio::{read_in_thread, write_messages};
+use crate::mcp::standard::{LinesOf, Sink, Source};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, InvalidHeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
-use std::io::{Read, Write};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::Poll;
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tollgate::gate::{Json, Session};
 
@@ -100,13 +101,13 @@ pub async fn bridge(
     relay: &Arc<Relay>,
     session: Session,
     upstream: Upstream,
-    input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
+    input: Source,
+    output: Sink,
     told_to_end: impl Future<Output = ()>,
 ) {
     let (to_client, queue) = Queue::new();
-    let writer = std::thread::spawn(move || write_messages(output, queue));
-    let lines = read_in_thread(input);
+    let writer = tokio::spawn(write_messages(output, queue));
+    let lines = LinesOf::new(input);
     let (session_id, version) = (OnceLock::new(), OnceLock::new());
     let way = Arc::new(ToServer { upstream, session: session_id, version, talk: OnceLock::new() });
     let talk = relay.converse(session, Arc::new(Own(Arc::clone(&way))));
@@ -130,12 +131,12 @@ pub async fn bridge(
     }
     bridge.end().await;
     bridge.0.to_client.end().await;
-    let _ = tokio::task::spawn_blocking(move || writer.join()).await;
+    let _ = writer.await;
 }
 
 impl Bridge {
     /// Takes what the client says, until it has said all.
-    async fn pump(&self, mut lines: mpsc::Receiver<Line>) {
+    async fn pump(&self, mut lines: LinesOf) {
         let mut waiting = JoinSet::new();
         let mut held = VecDeque::new();
         while let Some(line) = next(&mut held, &mut lines).await {
@@ -151,7 +152,7 @@ impl Bridge {
                 let mut work: Work = Box::pin(self.clone().request(frame, id));
                 if &*method == "initialize" {
                     // What comes behind it needs the session that it opens.
-                    held = hold_until(work, &mut lines).await;
+                    hold_until(work, &mut lines, &mut held).await;
                 } else if is_pending(&mut work).await {
                     waiting.spawn(work);
                 }
@@ -261,22 +262,25 @@ impl Bridge {
                 }
                 self.give_up(id, "the server's stream ended before it answered").await;
             }
-            Kind::Json => match hearing.json(answer.into_body()).await {
-                Ok(Some(text)) => {
+            Kind::Json => match hearing.json(status, answer.into_body()).await {
+                Ok(Said::Message(text)) => {
                     ear.hear(text, None).await;
                     let _ = self.0.talk.give_up(id, "answered otherwise");
                 }
-                Ok(None) => self.give_up(id, "the server's answer says nothing").await,
+                Ok(Said::Page(text)) => self.page(id, status, text, &hearing).await,
+                Ok(Said::Nothing) => self.give_up(id, "the server's answer says nothing").await,
                 Err(cause) => self.unanswered(id, &cause).await,
             },
-            Kind::Events | Kind::Other => self.page(id, answer, &hearing).await,
+            Kind::Events | Kind::Other => {
+                let text = hearing.text(answer.into_body()).await;
+                self.page(id, status, text, &hearing).await;
+            }
         }
     }
 
     /// The server answered with what is no message.
-    async fn page(&self, id: &Id, answer: Response<Incoming>, hearing: &Hearing) {
-        let status = answer.status().as_u16();
-        let text = hearing.text(answer.into_body()).await;
+    async fn page(&self, id: &Id, status: StatusCode, text: Option<String>, hearing: &Hearing) {
+        let status = status.as_u16();
         let what = format!("the server answered with HTTP {status}");
         let told = text.map_or_else(|| what.clone(), |text| format!("{what}: {text}"));
         let error = answer::error(Some(id), i64::from(status), &told, None);
@@ -401,30 +405,39 @@ impl Ear for Writer<'_> {
     }
 }
 
-async fn next(held: &mut VecDeque<Line>, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
-    match held.pop_front() {
-        Some(line) => Some(line),
-        None => lines.recv().await,
+async fn next(held: &mut VecDeque<Line>, lines: &mut LinesOf) -> Option<Line> {
+    loop {
+        match held.pop_front() {
+            Some(line) => return Some(line),
+            None => held.extend(lines.next().await?),
+        }
     }
 }
 
 /// Does the work first; what the client says meanwhile is held. When it has said all, the work has
 /// [`CLOSE_MS`].
-async fn hold_until(mut work: Work, lines: &mut mpsc::Receiver<Line>) -> VecDeque<Line> {
-    let mut held = VecDeque::new();
+async fn hold_until(mut work: Work, lines: &mut LinesOf, held: &mut VecDeque<Line>) {
     loop {
         tokio::select! {
             biased;
-            () = &mut work => return held,
-            line = lines.recv(), if held.len() < WAITING_MESSAGES_MAX => match line {
-                Some(line) => held.push_back(line),
+            () = &mut work => return,
+            found = lines.next(), if held.len() < WAITING_MESSAGES_MAX => match found {
+                Some(found) => held.extend(found),
                 None => {
                     let _ = within(CLOSE_MS, work).await;
-                    return held;
+                    return;
                 }
             },
         }
     }
+}
+
+/// What becomes of a request.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Whether a piece of work has to wait. One that does not is done now, so that order is kept.
+async fn is_pending(work: &mut Work) -> bool {
+    std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx).is_pending())).await
 }
 
 /// Waits before a stream is taken up again: as long as the server says, ever longer where that does

@@ -9,9 +9,9 @@ use crate::mcp::frame::Frame;
 use crate::mcp::lines::id_of_unreadable;
 use crate::mcp::relay::{Conversation, Fate, Outlet};
 use http_body_util::BodyExt as _;
-use hyper::Response;
 use hyper::body::Incoming;
 use hyper::header;
+use hyper::{Response, StatusCode};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -98,19 +98,27 @@ impl Hearing {
         }
     }
 
-    /// The one message of an answer that is no stream. `None`: it says nothing that goes on.
-    pub(super) async fn json(&self, body: Incoming) -> Result<Option<String>, Unanswered> {
+    /// What is in an answer that is no stream. With a status that is an error, a text that is no message
+    /// says why, as a page does.
+    pub(super) async fn json(
+        &self,
+        status: StatusCode,
+        body: Incoming,
+    ) -> Result<Json, Unanswered> {
         let text = whole(body).await?;
-        Ok(if text.is_empty() { None } else { self.message(text.into()).await })
+        if !status.is_success() && Frame::read(text.clone()).is_err() {
+            return Ok(Json::Page(shortened(&text)));
+        }
+        let message = if text.is_empty() { None } else { self.message(text.into()).await };
+        Ok(message.map_or(Json::Nothing, Json::Message))
     }
 
     /// One message: what goes on of it.
     pub(super) async fn message(&self, text: Vec<u8>) -> Option<String> {
-        let named = |text: &[u8]| id_of_unreadable(text);
-        let frame = match Frame::read(text.clone()) {
+        let frame = match Frame::read_or_keep(text) {
             Ok(frame) => frame,
-            Err(refused) => {
-                let id = refused.id.clone().or_else(|| named(&text));
+            Err((refused, text)) => {
+                let id = refused.id.clone().or_else(|| id_of_unreadable(&text));
                 return self.talk.unreadable_from_server(&refused, id);
             }
         };
@@ -137,11 +145,25 @@ impl Hearing {
     /// What a server says that is no message (an error page): it passes the hooks of results as a
     /// text, and is told as the error of the request that it answers.
     pub(super) async fn text(&self, body: Incoming) -> Option<String> {
-        let bytes = whole(body).await.unwrap_or_default();
-        let text = std::str::from_utf8(&bytes).ok().map(str::trim)?;
-        let text: String = text.chars().take(TEXT_CHARS_MAX).collect();
-        (!text.is_empty()).then_some(text)
+        shortened(&whole(body).await.unwrap_or_default())
     }
+}
+
+/// What is in an answer that is no stream.
+pub(super) enum Json {
+    /// A message that goes on.
+    Message(String),
+    /// What is no message and says why there is none, if it says anything.
+    Page(Option<String>),
+    /// Nothing that goes on.
+    Nothing,
+}
+
+/// The text of a page, as far as it is told.
+fn shortened(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok().map(str::trim)?;
+    let text: String = text.chars().take(TEXT_CHARS_MAX).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// How much of an error page is told, in characters.
@@ -151,7 +173,7 @@ const TEXT_CHARS_MAX: usize = 2_000;
 pub(super) async fn hear_own(talk: Arc<Conversation>, answer: Response<Incoming>) {
     let hearing = Hearing { talk, back: Arc::new(Nowhere), is_again: false };
     match kind(&answer) {
-        Kind::Json => _ = hearing.json(answer.into_body()).await,
+        Kind::Json => _ = hearing.json(answer.status(), answer.into_body()).await,
         Kind::Events => _ = hearing.stream(answer.into_body(), &mut Nobody).await,
         Kind::Other => {}
     }

@@ -21,8 +21,8 @@ use super::running::{Route, Running};
 use crate::mcp::answer;
 use crate::mcp::child::Command;
 use crate::mcp::frame::Frame;
-use crate::mcp::limits::{IDLE_MS, PROGRAMS_MAX};
-use crate::mcp::pipe::{About, Message};
+use crate::mcp::limits::{CLOSE_MS, IDLE_MS, PROGRAMS_MAX};
+use crate::mcp::pipe::{About, Message, within};
 use crate::mcp::relay::{Fate, Outlet, Relay};
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Response, StatusCode};
@@ -349,6 +349,10 @@ impl Exchange {
             }
         }
         self.running.client_of_request_is_gone(route, asked).await;
+        if !asked {
+            // What was asked of people is taken back.
+            let _ = within(CLOSE_MS, asking).await;
+        }
         None
     }
 }

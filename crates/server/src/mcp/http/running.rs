@@ -3,8 +3,9 @@
 use crate::mcp::child::{Command, Server};
 use crate::mcp::frame::{Frame, Id};
 use crate::mcp::limits::{CHUNKS_MAX, CLOSE_MS, IN_FLIGHT_MAX, WAITING_MESSAGES_MAX};
-use crate::mcp::pipe::{About, Both, Message, Queue, Queued, feed, within};
+use crate::mcp::pipe::{About, Both, Message, Queue, Queued, within, write_messages};
 use crate::mcp::relay::{Conversation, Fate, Outlet, Relay};
+use crate::mcp::standard::Sink;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,7 +76,7 @@ impl Running {
             over: Notify::new(),
             next: AtomicU64::new(0),
         });
-        tokio::spawn(feed(stdin, fed));
+        tokio::spawn(write_messages(Sink::of_program(stdin), fed));
         tokio::spawn(Arc::clone(&running).deliver(said));
         let pump = tokio::spawn(running.both.clone().pump_server(stdout));
         tokio::spawn(Arc::clone(&running).watch(server, pump));

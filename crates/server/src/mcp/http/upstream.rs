@@ -43,11 +43,12 @@ const TO_SERVER: [HeaderName; 6] = [
     HeaderName::from_static("traceparent"),
 ];
 /// Headers of a server that go to the client.
-const TO_CLIENT: [HeaderName; 5] = [
+const TO_CLIENT: [HeaderName; 6] = [
     header::CACHE_CONTROL,
     header::CONTENT_TYPE,
     header::RETRY_AFTER,
     header::ALLOW,
+    header::WWW_AUTHENTICATE,
     HeaderName::from_static("x-accel-buffering"),
 ];
 

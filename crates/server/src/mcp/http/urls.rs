@@ -16,14 +16,14 @@
 
 use super::back::{Back, Way, of_json};
 use super::body::Body;
-use super::hearing::{Hearing, Kind, StreamEnd, hear_own, kind};
+use super::hearing::{Hearing, Json, Kind, StreamEnd, hear_own, kind};
 use super::listen::{Asked, id_of, refused};
 use super::rules::{self, LAST_EVENT, VERSION};
 use super::upstream::{Unanswered, Upstream, of_own, of_session, session_of, to_client, to_server};
 use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id, Shape};
-use crate::mcp::limits::{SESSION_BYTES_MAX, SESSIONS_MAX};
-use crate::mcp::pipe::Message;
+use crate::mcp::limits::{CLOSE_MS, SESSION_BYTES_MAX, SESSIONS_MAX};
+use crate::mcp::pipe::{Message, within};
 use crate::mcp::relay::{Conversation, Fate, Outlet, Relay};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::HeaderValue;
@@ -301,6 +301,8 @@ impl Exchange {
         }
         if let Some(id) = id {
             let _ = self.talk.conversation.give_up(id, "the client is gone");
+            // What was asked of people is taken back.
+            let _ = within(CLOSE_MS, asking).await;
         }
         None
     }
@@ -370,12 +372,13 @@ impl Exchange {
                     self.back.event(&error).await;
                 }
             }
-            Kind::Json => match hearing.json(answer.into_body()).await {
-                Ok(Some(text)) => {
+            Kind::Json => match hearing.json(status, answer.into_body()).await {
+                Ok(Json::Message(text)) => {
                     self.settle_leftover(id);
                     self.back.whole(status, headers, text).await;
                 }
-                Ok(None) => self.nothing(id, status).await,
+                Ok(Json::Page(text)) => self.page(id, status, headers, text).await,
+                Ok(Json::Nothing) => self.nothing(id, status).await,
                 Err(cause) => self.unanswered(id, &cause).await,
             },
             Kind::Events | Kind::Other => {

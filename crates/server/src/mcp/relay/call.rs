@@ -1,6 +1,6 @@
 //! A call: before it goes to the server, and when its answer comes back.
 
-use super::{Asked, Conversation, Fate, Outlet, What, inputs, lock};
+use super::{Asked, Conversation, Fate, Outlet, What, fit, inputs, lock};
 use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id};
 use crate::mcp::limits::WAITING_MS;
@@ -88,19 +88,15 @@ impl Conversation {
         let Some(under_way) = self.call_under_way(&id) else { return Fate::Drop };
         let UnderWay { call, progress, form } = under_way;
         if form.is_tool && self.relay.definitions.must_be_listed(&call.tool) {
-            self.list_before(&frame, &call.tool).await;
+            self.learn_list(meta_of(&frame), &call.tool).await;
         }
         let mut judged = (*call).clone();
         judged.call_id = Some(id.as_json().into());
         let event = self.event(judged);
-        self.relay.asking.reach(&event.id, self, client);
+        let way = Some((self, client));
         let event_id = event.id.clone();
-        let ruling = tokio::select! {
-            biased;
-            ruling = self.decide_with_signs_of_life(event, progress, client) => Some(ruling),
-            () = cancelled.notified() => None,
-        };
-        self.relay.asking.leave(&event_id);
+        let deciding = self.decide_with_signs_of_life(event, progress, client);
+        let ruling = self.relay.asking.decided(&event_id, way, deciding, &cancelled).await;
         let Some(Ruling { decision, passage }) = ruling else {
             lock(&self.asked).remove(&id);
             return Fate::Drop;
@@ -124,7 +120,11 @@ impl Conversation {
                 if form.is_tool && self.is_unknown(&call, &settled.performed) {
                     return self.pass_as_nobody(&frame, &id, &call);
                 }
-                lock(&self.asked).remove(&id);
+                match lock(&self.asked).remove(&id) {
+                    Some(asked) if !asked.is_cancelled => {}
+                    // Nobody waits for an answer.
+                    Some(_) | None => return Fate::Drop,
+                }
                 refuse(&id, &decision, settled, form)
             }
         }
@@ -199,7 +199,7 @@ impl Conversation {
         id: &Id,
         call: &Arc<ToolCall>,
         ticket: Ticket,
-        form: Form,
+        (form, meta): (Form, Object),
     ) -> Fate {
         if let Some(task) = task_of(&frame) {
             self.remember_task(task, call);
@@ -213,7 +213,8 @@ impl Conversation {
             return Fate::Pass(refusal(id, failure, Some(after), form));
         }
         let asks = inputs::asks(&frame);
-        let text = self.written(frame, call, &came, &result);
+        let after = After { result: &result, decision: settled.decision.as_ref(), meta };
+        let text = self.written(frame, call, &came, &after).await;
         if !asks {
             return Fate::Pass(text);
         }
@@ -226,13 +227,14 @@ impl Conversation {
     }
 
     /// The answer with what the hooks changed.
-    fn written(
-        &self,
+    async fn written(
+        self: &Arc<Self>,
         frame: Frame,
         call: &ToolCall,
         came: &ToolResult,
-        result: &ToolResult,
+        settled: &After<'_>,
     ) -> String {
+        let result = settled.result;
         if came == result {
             return frame.into_text();
         }
@@ -257,21 +259,59 @@ impl Conversation {
                 Object::from_iter([("type", Json::from("text")), ("text", Json::from(message))]);
             object.insert("content", vec![Json::from(block)]);
         }
-        self.fit_schema(call, &mut content);
+        self.fit_schema(call, &came.content, &mut content, settled).await;
         frame.with("result", content)
     }
 
-    /// A structured result must still be valid for the tool's schema; where a mask made it invalid it
-    /// becomes a failed result, which no client holds against the schema.
-    fn fit_schema(&self, call: &ToolCall, content: &mut Json) {
-        let Some(schema) = self.relay.definitions.output_schema(&call.tool) else { return };
-        let Json::Object(object) = content else { return };
-        let Some(structured) = object.get("structuredContent") else { return };
-        let valid = jsonschema::validator_for(&serde_json::Value::from(&*schema))
-            .is_ok_and(|schema| schema.is_valid(&serde_json::Value::from(structured)));
-        if !valid {
-            object.insert("isError", true);
+    /// A structured result that hooks changed must still be valid for the tool's schema. Where the tool was
+    /// not listed yet, the server is asked.
+    async fn fit_schema(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        came: &Json,
+        content: &mut Json,
+        settled: &After<'_>,
+    ) {
+        let (Some(before), Json::Object(object)) = (came.get("structuredContent"), content) else {
+            return;
+        };
+        let Some(after) = object.get("structuredContent").filter(|after| *after != before) else {
+            return;
+        };
+        // A failed result is held against no schema.
+        if object.get("isError").and_then(Json::as_bool) == Some(true) {
+            return;
         }
+        let definitions = &self.relay.definitions;
+        if !definitions.is_known(&call.tool) {
+            self.learn_list(settled.meta.clone(), &call.tool).await;
+        }
+        let schema = definitions.output_schema(&call.tool);
+        if schema.is_none() && definitions.is_listed(&call.tool) {
+            return;
+        }
+        match fit::fit(before, after, schema.as_deref()) {
+            Ok(fitted) => _ = object.insert("structuredContent", fitted),
+            Err(places) => *object = fit::failed(object, &places, &settled.hooks()),
+        }
+    }
+}
+
+/// What the hooks of results left of a call's result.
+struct After<'a> {
+    result: &'a ToolResult,
+    decision: Option<&'a Decision>,
+    /// What a request to the server must say of itself, in the later revision.
+    meta: Object,
+}
+
+impl After<'_> {
+    /// The hooks that changed it, in words.
+    fn hooks(&self) -> String {
+        let votes = self.decision.map(|decision| &*decision.votes);
+        let rewrote = votes.into_iter().flatten().filter(|cast| cast.rewrote && !cast.dry_run);
+        let names: Vec<String> = rewrote.map(|cast| format!("hook `{}`", cast.hook)).collect();
+        if names.is_empty() { "a hook".to_owned() } else { names.join(" and ") }
     }
 }
 
@@ -288,6 +328,13 @@ fn refuse(id: &Id, decision: &Decision, settled: Settled, form: Form) -> Fate {
         Some(failure) => refusal(id, failure, Some(decided), form),
     };
     Fate::Answer(text)
+}
+
+/// What a client of the later revision says of itself in each request.
+pub(super) fn meta_of(frame: &Frame) -> Object {
+    let mut meta = frame.param("_meta").and_then(Json::as_object).cloned().unwrap_or_default();
+    meta.remove("progressToken");
+    meta
 }
 
 /// The request with the arguments that were judged.

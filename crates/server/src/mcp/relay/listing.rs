@@ -49,11 +49,9 @@ impl Conversation {
         self.review_list(frame, &call, listed, is_modern).await
     }
 
-    /// Asks the server itself what its tools are, where a tool may only be called when that is known.
-    /// `frame` is the call; what its client says of itself is said here too.
-    pub(super) async fn list_before(self: &Arc<Self>, frame: &Frame, tool: &str) {
-        let mut meta = frame.param("_meta").and_then(Json::as_object).cloned().unwrap_or_default();
-        meta.remove("progressToken");
+    /// Asks the server itself what its tools are, where that must be known and is not. `meta` is what the
+    /// client says of itself, in the later revision.
+    pub(super) async fn learn_list(self: &Arc<Self>, meta: Object, tool: &str) {
         let mut cursor: Option<Json> = None;
         for _ in 0..LIST_PAGES_MAX {
             let mut params = Object::new();
@@ -63,7 +61,7 @@ impl Conversation {
             if let Some(cursor) = &cursor {
                 params.insert("cursor", cursor.clone());
             }
-            let asked = self.ask_peer(&*self.server, "tools/list", &params.into());
+            let asked = self.ask_peer(&*self.server, false, "tools/list", &params.into());
             let Some((id, answer)) = asked else { break };
             let wait = Duration::from_millis(PROBE_MS);
             let Ok(Ok(page)) = tokio::time::timeout(wait, answer).await else {
@@ -77,11 +75,11 @@ impl Conversation {
                 break;
             }
             cursor = result.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
-            if cursor.is_none() || !self.relay.definitions.must_be_listed(tool) {
+            if cursor.is_none() || self.relay.definitions.is_known(tool) {
                 break;
             }
         }
-        if self.relay.definitions.must_be_listed(tool) {
+        if !self.relay.definitions.is_known(tool) {
             self.relay.definitions.note_unlisted(tool);
         }
     }

@@ -11,6 +11,7 @@
 mod again;
 mod ask;
 mod call;
+mod fit;
 mod hidden;
 mod inputs;
 mod listing;
@@ -23,12 +24,13 @@ pub use ask::Asking;
 use super::answer;
 use super::definitions::Definitions;
 use super::frame::{Frame, Id, Malformed, Shape};
-use super::limits::{IN_FLIGHT_MAX, TASKS_MAX};
+use super::limits::{IN_FLIGHT_MAX, LOOK_MS, TASKS_MAX};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
-use tollgate::gate::{Gate, Json, Name, Session, Ticket, ToolCall};
+use tollgate::gate::{Gate, Json, Name, Object, Session, Ticket, ToolCall};
 
 /// What becomes of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,9 @@ pub enum Fate {
 pub trait Outlet: Send + Sync {
     /// Sends one message. Whether the peer can still be reached.
     fn send(&self, text: String) -> bool;
+
+    /// The message that this is the way back of waits for a person from now on: nobody waits for it.
+    fn waits_for_a_person(&self) {}
 }
 
 /// What all conversations with one server share.
@@ -84,7 +89,7 @@ pub struct Conversation {
     /// What the server asked the client.
     served: Mutex<HashMap<Id, Served>>,
     /// What the relay itself asked.
-    own: Mutex<HashMap<Id, oneshot::Sender<Frame>>>,
+    own: Mutex<HashMap<Id, Own>>,
     /// The calls that tasks belong to, by the task's id.
     tasks: Mutex<HashMap<String, Arc<ToolCall>>>,
     /// Whether the client can show a question to a person.
@@ -101,6 +106,8 @@ struct Asked {
     what: What,
     /// Under which the client wants to hear of progress.
     progress: Option<Id>,
+    /// What it says of its client, in the later revision.
+    meta: Object,
     cancelled: Arc<Notify>,
     is_cancelled: bool,
 }
@@ -119,6 +126,13 @@ enum What {
     Texts,
     /// The empty answer to a ping.
     Nothing,
+}
+
+/// A question of the relay's own.
+struct Own {
+    answer: oneshot::Sender<Frame>,
+    /// Whether it is the client's to answer.
+    is_clients: bool,
 }
 
 /// A request of the server that is under way.
@@ -168,6 +182,13 @@ impl Relay {
     /// What the server says its tools are.
     pub fn definitions(&self) -> &Arc<Definitions> {
         &self.definitions
+    }
+
+    /// Waits until nobody is asked any more, after all was cancelled.
+    pub(super) async fn questions_are_taken_back(&self) {
+        while self.asking.is_asking() {
+            tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
+        }
     }
 
     pub(super) fn tell(&self, line: &str) {
@@ -295,9 +316,11 @@ impl Conversation {
         };
         let cancelled = Arc::new(Notify::new());
         let progress = frame.param("_meta").and_then(|meta| Id::of(meta.get("progressToken")?));
+        let is_modern = frame.is_modern();
         let asked = Asked {
             method: Name::clone(&method),
-            is_modern: frame.is_modern(),
+            is_modern,
+            meta: if is_modern { call::meta_of(&frame) } else { Object::new() },
             what,
             progress,
             cancelled: Arc::clone(&cancelled),
@@ -393,7 +416,7 @@ impl Conversation {
     async fn server_answered(self: &Arc<Self>, frame: Frame, id: Option<Id>, ok: bool) -> Fate {
         // An error about a message that the server could not read: its text is looked at.
         let Some(id) = id else { return self.review_error(frame, None).await };
-        if let Some(waiting) = lock(&self.own).remove(&id) {
+        if let Some(waiting) = self.take_own(&id, false) {
             let _ = waiting.send(frame);
             return Fate::Drop;
         }
@@ -406,7 +429,7 @@ impl Conversation {
         let form = call::Form::of(&asked);
         let fate = match asked.what {
             What::Call { call, ticket: Some(ticket) } => {
-                self.settle(frame, &id, &call, ticket, form).await
+                self.settle(frame, &id, &call, ticket, (form, asked.meta)).await
             }
             // The request never went to the server, so this cannot be its answer.
             What::Call { ticket: None, .. } => Fate::Drop,
@@ -433,17 +456,30 @@ impl Conversation {
         self.review_result(frame, &call).await
     }
 
+    /// What waits for the answer to a question of the relay's own, if it is this side's to answer.
+    fn take_own(&self, id: &Id, is_clients: bool) -> Option<oneshot::Sender<Frame>> {
+        let mut own = lock(&self.own);
+        own.get(id).filter(|own| own.is_clients == is_clients)?;
+        own.remove(id).map(|own| own.answer)
+    }
+
+    /// The client says nothing more: what it was asked stays without an answer.
+    pub(super) fn client_says_no_more(&self) {
+        lock(&self.own).retain(|_, own| !own.is_clients);
+    }
+
     /// Asks a peer something in the relay's own name. `None` when it cannot be reached.
     fn ask_peer(
         &self,
         peer: &dyn Outlet,
+        is_clients: bool,
         method: &str,
         params: &Json,
     ) -> Option<(Id, oneshot::Receiver<Frame>)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let id = Id::own(&format!("tollgate-{}-{number}", lock(&self.session).id));
         let (sender, receiver) = oneshot::channel();
-        lock(&self.own).insert(id.clone(), sender);
+        lock(&self.own).insert(id.clone(), Own { answer: sender, is_clients });
         let text = format!(
             r#"{{"jsonrpc":"2.0","id":{},"method":{},"params":{}}}"#,
             id.as_json(),

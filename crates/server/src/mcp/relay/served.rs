@@ -35,13 +35,12 @@ impl Conversation {
             "sampling/createMessage" => model_call(&frame).into(),
             other => self.method_call(&frame, other).into(),
         };
-        let ruling = tokio::select! {
-            biased;
-            ruling = self.relay.gate.decide(self.event(payload.clone())) => ruling,
-            // The server wants no answer any more, and the client has not heard of it.
-            () = cancelled.notified() => return Fate::Drop,
-        };
-        let Ruling { decision, passage } = ruling;
+        let event = self.event(payload.clone());
+        let event_id = event.id.clone();
+        let deciding = self.relay.gate.decide(event);
+        let ruling = self.relay.asking.decided(&event_id, None, deciding, &cancelled).await;
+        // The server wants no answer any more, and the client has not heard of it.
+        let Some(Ruling { decision, passage }) = ruling else { return Fate::Drop };
         match passage {
             Passage::Open(permit) => {
                 let (ran, ticket) = permit.redeem();
@@ -59,8 +58,11 @@ impl Conversation {
                 Fate::Pass(text)
             }
             Passage::Closed(closed) => {
-                lock(&self.served).remove(&id);
+                let is_wanted = lock(&self.served).remove(&id).is_some();
                 let settled = self.relay.gate.settle_closed(closed).await;
+                if !is_wanted {
+                    return Fate::Drop;
+                }
                 Fate::Answer(closed_answer(&id, &decision, settled, &method))
             }
         }
@@ -92,7 +94,7 @@ impl Conversation {
     /// An answer of the client.
     pub(super) async fn client_answered(self: &Arc<Self>, frame: Frame, id: Option<Id>) -> Fate {
         let Some(id) = id else { return Fate::Pass(frame.into_text()) };
-        if let Some(waiting) = lock(&self.own).remove(&id) {
+        if let Some(waiting) = self.take_own(&id, true) {
             let _ = waiting.send(frame);
             return Fate::Drop;
         }
