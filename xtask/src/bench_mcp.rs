@@ -17,7 +17,7 @@ use std::process::{Command as Process, Stdio};
 /// The row in the menu.
 pub(crate) const COMMAND: Command = Command {
     name: "bench-mcp",
-    arguments: "[--seconds N] [--small] [--save]",
+    arguments: "[--seconds N] [--small] [--only WORD] [--save]",
     about: "Measure what the MCP relay adds to a call, beside two Python proxies",
     details: "\
 Builds the binary and bench/mcp for release, installs the PyPI packages mcp-proxy and fastmcp into target/mcp, and
@@ -25,14 +25,14 @@ measures an echo of 100 B, 10 KB and 1 MB with 1, 16 and 64 calls under way: dir
 policy that passes everything, with policy, redaction and ledger (buffered, and synced before each effect), and
 through the proxies. Each cell takes N seconds (2 unless set). Prints p50, p99, calls a second, the time of
 processors and the most memory of the relay or proxy and its start time, and behind that what each adds to calling
-directly. With `--small` only the 100 B are measured; with `--save` the table goes into docs/performance.md. Run it
+directly. With `--small` only the 100 B are measured, with `--only` only the ways that have WORD in their name; with `--save` the table goes into docs/performance.md. Run it
 on an otherwise idle machine.
 ",
     run,
 };
 
 fn run(arguments: &[String]) -> Result<Answer, Error> {
-    let (mut seconds, mut small, mut save) = (2_u64, false, false);
+    let (mut seconds, mut small, mut save, mut only) = (2_u64, false, false, String::new());
     let mut rest = arguments;
     loop {
         rest = match rest {
@@ -43,6 +43,10 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
             }
             [name, rest @ ..] if name == "--small" => {
                 small = true;
+                rest
+            }
+            [name, word, rest @ ..] if name == "--only" => {
+                only.clone_from(word);
                 rest
             }
             [name, rest @ ..] if name == "--save" => {
@@ -58,7 +62,7 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
     wait(&mut build, "cargo build")?;
     let own = format!("xtask bench-mcp --seconds {seconds}{}", if small { " --small" } else { "" });
     let run = page::Run::of(&own, page::load_average());
-    let Some(cells) = measured(&root, seconds, if small { "1" } else { "3" })? else {
+    let Some(cells) = measured(&root, seconds, if small { "1" } else { "3" }, &only)? else {
         return Ok(Answer::No);
     };
     let table = ratios::text(&cells);
@@ -70,7 +74,12 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
 }
 
 /// What was measured, a line a cell; `None` where a cell could not be.
-fn measured(root: &Path, seconds: u64, sizes: &str) -> Result<Option<String>, Error> {
+fn measured(
+    root: &Path,
+    seconds: u64,
+    sizes: &str,
+    only: &str,
+) -> Result<Option<String>, Error> {
     let fastmcp = python(root, "fastmcp", "fastmcp==4.2.3")?;
     let proxy = python(root, "mcp-proxy", "mcp-proxy==0.13.0")?;
     let folder = root.join(format!("target/bench-mcp-{}", std::process::id()));
@@ -90,7 +99,7 @@ fn measured(root: &Path, seconds: u64, sizes: &str) -> Result<Option<String>, Er
         .arg(root.join("target/release/tollgate"))
         .arg(&folder)
         .args([fastmcp, proxy])
-        .args([&seconds.to_string(), sizes])
+        .args([&seconds.to_string(), sizes, only])
         .current_dir(root);
     let cells = shown(&mut measuring);
     let _ = fs::remove_dir_all(&folder);

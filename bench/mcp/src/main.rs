@@ -4,10 +4,11 @@
 //! under way as a cell says. Both are built for release and do as little as they can, or their own time
 //! would hide what is added. All cells are measured in one run, so that they share the machine's mood.
 //!
-//! `tollgate-bench-mcp measure TOLLGATE FOLDER PYTHON-FASTMCP PYTHON-MCP-PROXY SECONDS SIZES` prints a line
+//! `tollgate-bench-mcp measure TOLLGATE FOLDER PYTHON-FASTMCP PYTHON-MCP-PROXY SECONDS SIZES [WORD]` prints a line
 //! a cell, its parts between tabs: way, size, calls under way, p50 and p99 in us, calls a second, us of
 //! processors a call, MiB of memory (both of what stands between, 0 where nothing does), ms until the first
-//! answer. SIZES says how many of the three sizes are measured.
+//! answer. SIZES says how many of the three sizes are measured; a WORD behind it, that only ways with it in
+//! their name are.
 //! `tollgate-bench-mcp echo stdio|PORT` is the echo server.
 
 mod client;
@@ -56,14 +57,14 @@ fn main() -> ExitCode {
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match texts[..] {
         ["echo", place] => echo::serve(place).map_err(Into::into),
-        ["measure", tollgate, folder, fastmcp, proxy, seconds, sizes] => {
+        ["measure", tollgate, folder, fastmcp, proxy, seconds, sizes, ref word @ ..] => {
             let stage = Stage {
                 tollgate: tollgate.to_owned(),
                 folder: PathBuf::from(folder),
                 fastmcp: fastmcp.to_owned(),
                 proxy: proxy.to_owned(),
             };
-            measured(&stage, seconds, sizes)
+            measured(&stage, seconds, sizes, word.first().copied().unwrap_or_default())
         }
         _ => Err("`measure` and six arguments, or `echo` and a place".into()),
     };
@@ -87,7 +88,12 @@ struct Stage {
 }
 
 /// Measures every cell.
-fn measured(stage: &Stage, seconds: &str, sizes: &str) -> Result<(), Box<dyn Error>> {
+fn measured(
+    stage: &Stage,
+    seconds: &str,
+    sizes: &str,
+    word: &str,
+) -> Result<(), Box<dyn Error>> {
     let (time, sizes) = (Duration::from_secs(seconds.parse()?), sizes.parse()?);
     for (name, text) in [
         ("passes.yaml", PASSES.to_owned()),
@@ -103,8 +109,8 @@ fn measured(stage: &Stage, seconds: &str, sizes: &str) -> Result<(), Box<dyn Err
     }
     let server = Server::start()?;
     let mut failed = Vec::new();
-    for way in ways(stage, server.port)? {
-        if let Err(error) = measure(&way, time, sizes) {
+    for way in ways(stage, server.port)?.iter().filter(|way| way.name.contains(word)) {
+        if let Err(error) = measure(way, time, sizes) {
             failed.push(format!("{}: {error}", way.name));
         }
     }
