@@ -446,6 +446,7 @@ fn what_was_taken_away_without_a_signed_tombstone_is_found() {
 }
 
 /// A text's lines with one change: each of them and each kind of change in turn.
+#[expect(clippy::indexing_slicing, reason = "places that were just counted")]
 fn changes(text: &str) -> Vec<(String, String)> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let whole = |lines: Vec<&str>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
