@@ -3,6 +3,8 @@
 //! A keyword inside a name counts when it ends the name, or when what follows it does not turn it into
 //! something about the secret (`token_type`, `password_hash_rounds`, `secretName`).
 
+use std::cell::RefCell;
+
 use crate::ascii::{Letters, at, before, cut};
 use crate::limits::NAME_BYTES_MAX;
 use crate::secrets::is_uuid;
@@ -513,11 +515,40 @@ pub fn is_secret_name(name: &str) -> bool {
     strength_of(name).is_some()
 }
 
+/// How many names a thread remembers what they say.
+const KNOWN_NAMES: usize = 256;
+
+thread_local! {
+    /// Names that were asked for, each at the place of its hash. A document says a few names again and again, and
+    /// each is asked for several times a value.
+    static KNOWN: RefCell<Vec<(Box<str>, Option<Strength>)>> = const { RefCell::new(Vec::new()) };
+}
+
 /// How strongly a whole key name (of a JSON object, say) speaks.
 pub(crate) fn strength_of(name: &str) -> Option<Strength> {
+    // What is this long is no name but a text.
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    KNOWN.with_borrow_mut(|known| {
+        known.resize_with(KNOWN_NAMES, Default::default);
+        let Some(place) = known.get_mut(hash as usize % KNOWN_NAMES) else {
+            return strength_of_new(name);
+        };
+        if *place.0 != *name {
+            *place = (name.into(), strength_of_new(name));
+        }
+        place.1
+    })
+}
+
+fn strength_of_new(name: &str) -> Option<Strength> {
     let bytes = name.as_bytes();
-    // What holds brackets or is this long is no name but a text.
-    if bytes.len() > NAME_BYTES_MAX || bytes.iter().any(|byte| b"[]{}<>()\"'=".contains(byte)) {
+    // What holds brackets is no name but a text.
+    if bytes.iter().any(|byte| b"[]{}<>()\"'=".contains(byte)) {
         return None;
     }
     let letters = Letters::of(bytes);

@@ -565,8 +565,8 @@ fn a_checkpoint_that_was_taken_out_of_the_middle_is_missed_without_any_other() {
         fs::write(signed.checkpoints_file(), text).unwrap();
         signed.verify().findings
     };
-    for gone in 0..checkpoints.len() - 1 {
-        let (by, after) = (Source::Checkpoint(gone as u64 + 1), checkpoints[gone].size);
+    for (gone, checkpoint) in checkpoints.iter().enumerate().take(checkpoints.len() - 1) {
+        let (by, after) = (Source::Checkpoint(gone as u64 + 1), checkpoint.size);
         assert_eq!(but(gone), [Finding::CheckpointGap { by, after }], "{gone}");
     }
 }
