@@ -95,7 +95,29 @@ const PROSE: &[&str] = &[
 ];
 const VALUE_NAMES: &[&str] =
     &["value", "val", "content", "data", "text", "string", "default", "secretValue"];
-const COPULAS: &[&str] = &["是", "为", "is ", "is:", "was ", "es ", "est ", "ist "];
+/// Verbs between a name and its value; longer ones stand before those that they begin with.
+const COPULAS: &[&str] = &[
+    "是",
+    "为",
+    "is now ",
+    "is ",
+    "is:",
+    "was changed to ",
+    "was set to ",
+    "was reset to ",
+    "has been changed to ",
+    "has been set to ",
+    "has been reset to ",
+    "changed to ",
+    "set to ",
+    "reset to ",
+    "was ",
+    "es ",
+    "est ",
+    "ist ",
+    "lautet: ",
+    "lautet ",
+];
 
 impl Reader<'_> {
     fn peek(&self) -> u8 {
@@ -202,13 +224,16 @@ impl Reader<'_> {
         Some(found)
     }
 
-    /// Whether a call of this name takes the password itself: `PASSWORD('x')`, `.password("x")`, `password.equals("x")`.
+    /// Whether a call of this name takes the password itself: `PASSWORD('x')`, `.password("x")`, `setPassword("x")`,
+    /// `password.equals("x")`.
     fn takes_one(&self, name: (usize, usize)) -> bool {
+        const SETTERS: [&[u8]; 6] = [b"set", b"Set", b"set_", b"with", b"With", b"with_"];
         let name = cut(self.bytes, name.0, name.1);
         let ends = |word: &[u8]| {
             name.len().checked_sub(word.len()).is_some_and(|from| {
                 let joint = before(name, from);
-                cut(name, from, name.len()).eq_ignore_ascii_case(word) && !is_word(joint)
+                let set = SETTERS.iter().any(|set| cut(name, 0, from).ends_with(set));
+                cut(name, from, name.len()).eq_ignore_ascii_case(word) && (!is_word(joint) || set)
             })
         };
         ends(b"password") || ends(b"passwd") || ends(b"equals")
@@ -230,7 +255,9 @@ impl Reader<'_> {
         let rest = cut(self.bytes, self.at, self.at + OWNER_BYTES_MAX);
         let part = |byte: &&u8| is_name(**byte) || matches!(byte, b' ' | b'@' | b'\'');
         let len = rest.iter().take_while(part).count();
-        if let Some(verb) = memchr::memmem::find(cut(rest, 0, len), b" is") {
+        let verbs: [&[u8]; 3] = [b" is", b" was ", b" has been "];
+        let verb = verbs.iter().find_map(|verb| memchr::memmem::find(cut(rest, 0, len), verb));
+        if let Some(verb) = verb {
             self.at += verb + 1;
         } else if at(rest, len) == b':' {
             self.at += len;

@@ -16,6 +16,25 @@ const HEADING_BYTES_MAX: usize = 512;
 const NAME_BYTES_MAX: usize = 40;
 /// How many words may stand before or behind the one that speaks in a name.
 const NAME_WORDS_MAX: usize = 2;
+/// What begins the definition of a table.
+const CREATE: &[u8] = b"CREATE TABLE ";
+/// Most definitions of tables that are remembered.
+const DEFINED_MAX: usize = 32;
+/// First words in a definition that define no column.
+const NO_COLUMNS: &[&str] = &[
+    "PRIMARY",
+    "KEY",
+    "UNIQUE",
+    "CONSTRAINT",
+    "INDEX",
+    "FOREIGN",
+    "CHECK",
+    "FULLTEXT",
+    "SPATIAL",
+    "EXCLUDE",
+    "LIKE",
+    "PERIOD",
+];
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 64;
 /// Longest cell that is read, in bytes.
@@ -26,6 +45,8 @@ const CELL_BYTES_MAX: usize = 256;
 enum Form {
     /// A row a line; the byte stands between the cells. The bar of a table may also stand at both ends.
     Lines(u8),
+    /// A row a line, its cells set one below the other by blanks, as commands print.
+    Aligned,
     /// `(1, 'a'), (2, 'b');`
     Tuples,
 }
@@ -36,6 +57,73 @@ pub(crate) struct Table {
     /// How many bytes before the end of what was read a row began that may name columns.
     heading: Option<usize>,
     rows: Option<Rows>,
+    /// The `CREATE TABLE` that is being read.
+    defining: Option<Definition>,
+    /// Those that were read, the last ones: rows of SQL may come without the names of their columns.
+    defined: Vec<Definition>,
+}
+
+/// A table and its columns in their order, with the names of those whose cells are read.
+#[derive(Debug, Clone)]
+struct Definition {
+    table: String,
+    heads: Vec<Option<String>>,
+}
+
+/// The definition that begins in this row, and whether it ends there: `CREATE TABLE t (a int, b text);`.
+fn definition(row: &str) -> Option<(Definition, bool)> {
+    let verb = cut(row.as_bytes(), 0, CREATE.len());
+    let open = memchr::memchr(b'(', cut(row.as_bytes(), 0, HEADING_BYTES_MAX))?;
+    if !verb.eq_ignore_ascii_case(CREATE) {
+        return None;
+    }
+    let table = plain_name(cut_str(row, 0, open).split_whitespace().next_back()?);
+    let mut definition = Definition { table: table.to_owned(), heads: Vec::new() };
+    let inner = cut_str(row, open + 1, row.len());
+    let mut depth = 0_usize;
+    let parts = inner.split(|sign: char| {
+        depth = match sign {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        sign == ',' && depth == 0
+    });
+    parts.for_each(|part| definition.column(part));
+    let balance = |sign| row.matches(sign).count();
+    Some((definition, balance('(') == balance(')')))
+}
+
+impl Definition {
+    /// Takes a line or part that defines a column; what defines something else (a key) is passed over.
+    fn column(&mut self, part: &str) {
+        let Some(name) = part.split_whitespace().next().map(plain_name) else { return };
+        let is_column = !NO_COLUMNS.iter().any(|word| word.eq_ignore_ascii_case(name));
+        if is_column && !name.is_empty() && self.heads.len() < COLUMNS_MAX {
+            let worth = name_of(name).is_some()
+                && (keys::strength_of(name).is_some() || is_personal_name(name));
+            self.heads.push(worth.then(|| name.to_owned()));
+        }
+    }
+}
+
+/// A name without its quotes and the schema before it.
+fn plain_name(name: &str) -> &str {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    name.trim_matches(|char: char| "\"'`[](),;".contains(char))
+}
+
+/// The table of an `INSERT` that names no columns, and where its first tuple opens.
+fn values(row: &str) -> Option<(&str, usize)> {
+    let head = cut_str(row, 0, HEADING_BYTES_MAX.min(row.len()));
+    let open = head.find('(')?;
+    let words: Vec<&str> = cut_str(head, 0, open).split_whitespace().collect();
+    let is =
+        |place: usize, word: &str| words.get(place).is_some_and(|w| w.eq_ignore_ascii_case(word));
+    let verb = is(0, "INSERT") || is(0, "REPLACE");
+    let into = words.iter().position(|word| word.eq_ignore_ascii_case("INTO"))?;
+    let values = words.last().is_some_and(|word| word.eq_ignore_ascii_case("VALUES"));
+    (verb && values).then(|| words.get(into + 1)).flatten().map(|table| (plain_name(table), open))
 }
 
 #[derive(Debug, Clone)]
@@ -50,8 +138,10 @@ struct Rows {
     ruler: bool,
     /// Inside the brackets of a tuple.
     inside: bool,
-    /// Between bars at both ends, as prose has tables: plain words describe there.
+    /// Between bars at both ends, as prose has tables, or between blanks: plain words describe there.
     prose: bool,
+    /// Where each column begins in its line, where blanks set them.
+    starts: Vec<usize>,
 }
 
 /// A cell under a name.
@@ -64,6 +154,11 @@ pub(crate) struct Cell<'a> {
 
 /// Whether the name at `name` may be that of a column: it is a cell of a row of names.
 pub(crate) fn heads_column(bytes: &[u8], name: (usize, usize)) -> bool {
+    is_separated(bytes, name) || is_aligned(bytes, name)
+}
+
+/// Whether signs stand around a few words with the name.
+fn is_separated(bytes: &[u8], name: (usize, usize)) -> bool {
     let part = |byte: &&u8| {
         byte.is_ascii_alphanumeric()
             || **byte >= 0x80
@@ -85,6 +180,35 @@ pub(crate) fn heads_column(bytes: &[u8], name: (usize, usize)) -> bool {
     opens && closes && (separates(first) || separates(last))
 }
 
+/// Whether the name may head a column that blanks set: more than one of them stands beside it.
+fn is_aligned(bytes: &[u8], name: (usize, usize)) -> bool {
+    let line = line_start(bytes, name.0).unwrap_or(name.0);
+    let end = (name.1 + NAME_BYTES_MAX).min(bytes.len());
+    let end = memchr::memchr(b'\n', cut(bytes, name.1, end)).map_or(end, |end| name.1 + end);
+    let gap = |from, to| memchr::memmem::find(cut(bytes, from, to), b"  ").is_some();
+    gap(line, name.0) || gap(name.1, end)
+}
+
+/// The cells of a line that blanks set, by where they begin and end in it.
+fn aligned_cells(line: &str) -> Vec<(usize, usize)> {
+    let mut cells: Vec<(usize, usize)> = Vec::new();
+    let (mut open, mut blanks) = (None, 2);
+    for (place, byte) in line.bytes().enumerate() {
+        if matches!(byte, b' ' | b'\t' | b'\r') {
+            blanks += if byte == b' ' { 1 } else { 2 };
+            continue;
+        }
+        if blanks > 1
+            && let Some(start) = open.replace(place)
+        {
+            cells.push((start, line.get(start..place).unwrap_or("").trim_end().len() + start));
+        }
+        blanks = 0;
+    }
+    cells.extend(open.map(|start| (start, line.trim_end().len())));
+    cells
+}
+
 impl Table {
     /// Reads on from `origin`. `candidates` are places of names that may be those of columns, in order; `headings`
     /// takes the rows of names that are one unit.
@@ -104,8 +228,14 @@ impl Table {
                 let goes_on;
                 (place, goes_on) = rows.read(text, place, &mut found);
                 self.rows = self.rows.take().filter(|_| goes_on);
+            } else if self.defining.is_some() {
+                place = self.define(text, place);
             } else if let Some(start) = line.take() {
-                let Some((rows, next)) = heading(text, start, place) else {
+                if let Some(next) = self.defines(text, start, place) {
+                    place = next;
+                    continue;
+                }
+                let Some((rows, next)) = heading(text, start, place, &self.defined) else {
                     self.heading = Some(text.len() - start);
                     return;
                 };
@@ -122,6 +252,50 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Begins to read the definition of a table, if one begins in the line from `start`; where to go on.
+    fn defines(&mut self, text: &str, start: usize, place: usize) -> Option<usize> {
+        let end = place + memchr::memchr(b'\n', cut(text.as_bytes(), place, text.len()))?;
+        let (definition, is_whole) = definition(cut_str(text, start, end))?;
+        self.defining = Some(definition);
+        if is_whole {
+            self.end_definition();
+        }
+        Some(end + 1)
+    }
+
+    /// Reads on in a definition, a line at a time, to its end or that of the text.
+    fn define(&mut self, text: &str, from: usize) -> usize {
+        let mut line = from;
+        while line < text.len() {
+            let end = memchr::memchr(b'\n', cut(text.as_bytes(), line, text.len()));
+            let end = end.map_or(text.len(), |end| line + end);
+            let row = cut_str(text, line, end).trim();
+            line = end + 1;
+            if row.starts_with(')') {
+                self.end_definition();
+                break;
+            }
+            if let Some(definition) = &mut self.defining {
+                definition.column(row);
+            }
+            if row.ends_with(';') {
+                self.end_definition();
+                break;
+            }
+        }
+        line
+    }
+
+    fn end_definition(&mut self) {
+        if self.defined.len() >= DEFINED_MAX {
+            self.defined.remove(0);
+        }
+        let worth = |definition: &Definition| definition.heads.iter().any(Option::is_some);
+        self.defined.extend(self.defining.take().filter(worth));
+    }
+}
+
 /// Where the line of `place` begins, when that is near.
 fn line_start(bytes: &[u8], place: usize) -> Option<usize> {
     let low = place.saturating_sub(HEADING_BYTES_MAX);
@@ -133,10 +307,20 @@ fn line_start(bytes: &[u8], place: usize) -> Option<usize> {
 
 /// The table under the row of names that began at `line`, read on from `place`, and where its rows begin. The
 /// outer `None`: the row is not over yet.
-fn heading(text: &str, line: usize, place: usize) -> Option<(Option<Rows>, usize)> {
+fn heading(
+    text: &str,
+    line: usize,
+    place: usize,
+    defined: &[Definition],
+) -> Option<(Option<Rows>, usize)> {
     let all = text.len();
     let end = memchr::memchr(b'\n', cut(text.as_bytes(), place, all)).map(|end| place + end);
     let row = cut_str(text, line, end.unwrap_or(all));
+    if let Some((table, open)) = values(row) {
+        let known = defined.iter().rev().find(|known| known.table.eq_ignore_ascii_case(table));
+        let rows = known.map(|known| Rows::begun(Form::Tuples, known.heads.clone(), false));
+        return Some((rows, (line + open).max(place + 1)));
+    }
     if let Some((names, form, behind)) = statement(row) {
         let rows = Rows::of(names, form, b',');
         let tuples = form == Form::Tuples;
@@ -147,8 +331,13 @@ fn heading(text: &str, line: usize, place: usize) -> Option<(Option<Rows>, usize
     if row.len() > HEADING_BYTES_MAX {
         return Some((None, next));
     }
-    let separator = *[b'\t', b'|', b';', b','].iter().find(|sign| row.as_bytes().contains(sign))?;
-    Some((Rows::of(row, Form::Lines(separator), separator), next))
+    let separator =
+        [b'\t', b'|', b';', b','].into_iter().find(|sign| row.as_bytes().contains(sign));
+    let rows = match separator {
+        Some(separator) => Rows::of(row, Form::Lines(separator), separator),
+        None => Rows::aligned(row),
+    };
+    Some((rows, next))
 }
 
 /// The names of columns in `INSERT INTO t (a, b) VALUES` and `COPY t (a, b) FROM stdin;`, and where they end.
@@ -200,15 +389,41 @@ impl Rows {
         }
         let any = heads.iter().any(Option::is_some);
         let prose = bar && row.starts_with('|');
-        any.then_some(Self {
-            form,
-            heads,
-            column: 0,
-            quote: None,
-            ruler: true,
-            inside: false,
-            prose,
-        })
+        any.then(|| Self::begun(form, heads, prose))
+    }
+
+    fn begun(form: Form, heads: Vec<Option<String>>, prose: bool) -> Self {
+        let (column, quote, starts) = (0, None, Vec::new());
+        Self { form, heads, column, quote, ruler: true, inside: false, prose, starts }
+    }
+
+    /// The same of a row that blanks set. What is indented is code or a help text; there and in prose names
+    /// are not written like titles.
+    fn aligned(row: &str) -> Option<Self> {
+        let cells = aligned_cells(row);
+        if !(2..=COLUMNS_MAX).contains(&cells.len())
+            || row.starts_with([' ', '\t', '-', '#', '/', '*'])
+        {
+            return None;
+        }
+        let mut heads = Vec::with_capacity(cells.len());
+        let mut words = 0;
+        for (start, end) in &cells {
+            let name = name_of(cut_str(row, *start, *end))?;
+            let count = name.split(' ').count();
+            let titled = name.starts_with(char::is_uppercase);
+            if name.starts_with('-') || count > 1 + NAME_WORDS_MAX || count > 1 && !titled {
+                return None;
+            }
+            words += usize::from(!titled);
+            let worth = keys::strength_of(name).is_some() || is_personal_name(name);
+            heads.push(worth.then(|| name.to_owned()));
+        }
+        // All small letters are no title where there are but two of them.
+        let is_table = words == 0 || words == cells.len() && words > 2;
+        let any = is_table && heads.iter().any(Option::is_some);
+        let starts = cells.into_iter().map(|(start, _)| start).collect();
+        any.then(|| Self { starts, ..Self::begun(Form::Aligned, heads, true) })
     }
 
     /// Reads on to the end of the text or of the table: where, and whether the table goes on.
@@ -219,6 +434,7 @@ impl Rows {
             let (_, end) = units.at(place);
             let ended = match self.form {
                 Form::Lines(separator) => self.lines(text, place, end, separator, found),
+                Form::Aligned => self.aligned_lines(text, place, end, found),
                 Form::Tuples => self.tuples(text, place, end, found),
             };
             if let Some(at_end) = ended {
@@ -262,6 +478,43 @@ impl Rows {
             }
         }
         self.cell(text, cell, to, found);
+        None
+    }
+
+    /// Reads the rows of one unit that blanks set; answers where the table ends, if it does: at a line that is
+    /// blank or has no cell where a column begins.
+    fn aligned_lines(
+        &mut self,
+        text: &str,
+        from: usize,
+        to: usize,
+        found: &mut impl FnMut(Cell<'_>),
+    ) -> Option<usize> {
+        let mut line = from;
+        while line < to {
+            let end =
+                memchr::memchr(b'\n', cut(text.as_bytes(), line, to)).map_or(to, |end| line + end);
+            let row = cut_str(text, line, end);
+            let cells = aligned_cells(row);
+            let rule =
+                !cells.is_empty() && row.bytes().all(|byte| matches!(byte, b'-' | b'=' | b' '));
+            let by_place = cells.len() != self.heads.len();
+            let mut fits = rule;
+            for (at, (start, cell_end)) in cells.iter().enumerate().filter(|_| !rule) {
+                let column = match by_place {
+                    true => self.starts.iter().position(|head| head == start),
+                    false => Some(at),
+                };
+                let Some(column) = column else { continue };
+                fits = true;
+                self.column = column;
+                self.cell(text, line + start, line + cell_end, found);
+            }
+            if !fits {
+                return Some(end);
+            }
+            line = end + 1;
+        }
         None
     }
 

@@ -48,6 +48,7 @@ pub(crate) enum Cue {
     Birth,
     Address,
     Encoded,
+    Statement,
     Device,
     Pgpass,
     Digest,
@@ -393,6 +394,9 @@ fn cues(
     }
     for word in ["base64", "b64", "atob"] {
         add(word, word.len(), false, Cue::Encoded);
+    }
+    for word in ["create table", "insert into", "replace into"] {
+        add(word, word.len(), false, Cue::Statement);
     }
     let customs = written.iter().zip(customs).filter(|(_, compiled)| on(compiled.rule));
     for (keyword, cue) in customs.flat_map(|(custom, compiled)| custom_cues(custom, compiled)) {

@@ -52,6 +52,8 @@ const KEYWORDS: &[(&str, Strength)] = &[
     ("verification code", Strength::Password),
     ("verification_code", Strength::Password),
     ("security code", Strength::Password),
+    ("one-time code", Strength::Password),
+    ("one time code", Strength::Password),
     ("psk", Strength::Password),
     ("otp", Strength::Password),
     ("pin", Strength::Password),

@@ -162,6 +162,7 @@ impl<'a> Scanner<'a> {
             | Cue::Birth
             | Cue::Address
             | Cue::Encoded
+            | Cue::Statement
             | Cue::Device
             | Cue::Pgpass
             | Cue::Digest
@@ -213,6 +214,8 @@ impl<'a> Scanner<'a> {
         } else if cue == Cue::Column {
             let name = assign::name_around(unit, place, len);
             return self.head(unit, name);
+        } else if cue == Cue::Statement {
+            return self.statement(place);
         } else if cue == Cue::Encoded {
             return self.encoded_beside(place, start, end);
         } else {

@@ -427,7 +427,7 @@ const COMMANDS: &[Commands] = &[
     Commands { names: &[b"curl"], flags: &[b" -u ", b" --user ", b" --user=", b" --proxy-user "], form: FlagForm::Pair },
     Commands { names: &[b"mysql", b"mariadb", b"7z"], flags: &[b" -p"], form: FlagForm::Glued },
     Commands { names: &[b"sqlcmd", b"bcp "], flags: &[b" -P"], form: FlagForm::Glued },
-    Commands { names: &[b"sshpass", b"docker login", b"podman login", b"mongo", b"psexec", b"helm registry", b"az login"], flags: &[b" -p "], form: FlagForm::Apart },
+    Commands { names: &[b"sshpass", b"docker login", b"podman login", b"mongo", b"psexec", b"helm registry", b"az login", b"useradd", b"usermod"], flags: &[b" -p "], form: FlagForm::Apart },
     Commands { names: &[b"redis-cli", b"valkey-cli", b"mosquitto"], flags: &[b" -a ", b" -P "], form: FlagForm::Apart },
     Commands { names: &[b"ldapsearch", b"ldapadd", b"ldapmodify", b"ldapwhoami"], flags: &[b" -w "], form: FlagForm::Apart },
     Commands { names: &[b"snmpwalk", b"snmpget", b"snmpset", b"snmpbulk", b"snmptable", b"snmptrap"], flags: &[b" -c ", b" -A ", b" -X "], form: FlagForm::Apart },
@@ -480,13 +480,51 @@ pub(crate) fn command(bytes: &[u8], hit: usize, flag: &[u8]) -> Option<Hit> {
         .then(|| Hit::secret(start, start + value.len(), Coded::CommandPassword.index(), 0.8, 2))
 }
 
-/// Programs that read a password from a pipe.
+/// Programs that read a password from a pipe, and those that take one at a place of its own.
 pub(crate) const PIPE_CUES: &[&str] =
-    &["sudo -S", "chpasswd", "--password-stdin", "passwd --stdin"];
+    &["sudo -S", "chpasswd", "--password-stdin", "passwd --stdin", "htpasswd -", "net user "];
+
+/// The length of the names of those, in bytes.
+const PLACED_BYTES: usize = 8;
+
+/// The password of `htpasswd -b FILE USER PASSWORD` (without the file: `-nb`) and `net user NAME PASSWORD`.
+fn placed(bytes: &[u8], hit: usize, is_web: bool) -> Option<Hit> {
+    let line = cut(bytes, hit, hit + COMMAND_BYTES);
+    let line = cut(line, 0, line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len()));
+    // How many words stand before the password.
+    let (mut start, mut left) = (hit + PLACED_BYTES, if is_web { 2 } else { 1 });
+    let mut gives = !is_web;
+    loop {
+        start = run_end(bytes, start, ByteSet::of(" "));
+        let (word, quoted) = argument(bytes, &mut start);
+        if word.is_empty() || start >= hit + line.len() {
+            return None;
+        }
+        match word {
+            [b'-', flags @ ..] if is_web && left == 2 => {
+                gives |= flags.contains(&b'b');
+                left -= usize::from(flags.contains(&b'n'));
+            }
+            _ if left > 0 => left -= 1,
+            [b'/' | b'*' | b'<' | b'|', ..] if !quoted => return None,
+            value => {
+                let (from, to) = (start, start + value.len());
+                let holds = gives && value.len() >= 4 && !is_placeholder(value);
+                let rule = Coded::CommandPassword.index();
+                return holds.then(|| Hit::secret(from, to, rule, 0.8, 2));
+            }
+        }
+        start += word.len() + usize::from(quoted);
+    }
+}
 
 /// The password that `echo` writes into such a program, whose cue stands at `hit`: `echo pw | sudo -S x`,
 /// `echo 'user:pw' | chpasswd`.
 pub(crate) fn piped(bytes: &[u8], hit: usize) -> Option<Hit> {
+    let name = cut(bytes, hit, hit + PLACED_BYTES);
+    if name == b"htpasswd" || name == b"net user" {
+        return placed(bytes, hit, name == b"htpasswd");
+    }
     let head = cut(bytes, hit.saturating_sub(COMMAND_BYTES), hit);
     let from = hit - head.len();
     let pipe = from + head.iter().rposition(|byte| *byte == b'|')?;

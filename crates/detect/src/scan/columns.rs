@@ -14,6 +14,13 @@ impl Scanner<'_> {
         }
     }
 
+    /// Remembers where a statement about a table begins.
+    pub(super) fn statement(&mut self, place: usize) {
+        if self.depth < DECODE_DEPTH_MAX {
+            self.heads.push(place);
+        }
+    }
+
     /// Reads the cells of tables, each behind the name of its column.
     pub(super) fn columns(&mut self, table: &mut Table) {
         let heads = std::mem::take(&mut self.heads);

@@ -54,6 +54,14 @@ fn corpus() -> Vec<String> {
     texts.push("this ends. Call +44 20 7946 0958 now. Then write to a.b@c.io. Done".to_owned());
     texts.push(format!("see https://alice:{}@Tail7@db.example.net/x now", "aB3/@".repeat(60)));
     texts.push("<a><password>hunter2!</password><b>x</b></a>".to_owned());
+    texts.push(
+        "USER   PASSWORD    ROLE\nann    hunter2!x   dev\nbob    hunter3!x   ops\n\nend\n"
+            .to_owned(),
+    );
+    texts.push(
+        "CREATE TABLE t (\n  id int,\n  password text\n);\nINSERT INTO t VALUES (1,'hunter2!x'),(2,'hunter3!x');\n"
+            .to_owned(),
+    );
     texts
 }
 
