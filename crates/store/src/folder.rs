@@ -10,6 +10,7 @@ use crate::disk::{Disk, DiskFile, Held, Leave, OpenHow};
 use crate::error::StoreError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -94,17 +95,28 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(no_follow).open(path)
 }
 
-/// Opens a file that is no symbolic link, readable and writable by its owner only.
+/// Opens a file that is no symbolic link, readable and writable by its owner only. That it is read is not
+/// noted in it, where the system allows that: whoever writes and reads in turn would have it written twice.
 pub(crate) fn open_file(path: &Path, how: OpenHow) -> io::Result<File> {
+    match open_with(path, how, OFlags::NOFOLLOW | OFlags::NOATIME) {
+        // It is another's file.
+        Err(error) if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {
+            open_with(path, how, OFlags::NOFOLLOW)
+        }
+        opened => opened,
+    }
+}
+
+fn open_with(path: &Path, how: OpenHow, flags: OFlags) -> io::Result<File> {
     // The flags of the system fit; a negative value would be refused by it.
-    let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
     OpenOptions::new()
         .read(true)
         .write(true)
         .create(how == OpenHow::OrNew)
         .truncate(false)
         .mode(0o600)
-        .custom_flags(no_follow)
+        .custom_flags(flags)
         .open(path)
 }
 

@@ -2,6 +2,8 @@
 
 use crate::rig::{BINARY, Rig};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,15 +29,22 @@ struct Relay {
     output: BufReader<ChildStdout>,
 }
 
+/// The command of a relay before a server of this script.
+fn command(rig: &Rig, script: &str) -> Command {
+    rig.write("server.sh", script);
+    let text = |below: &str| rig.path(below).to_str().unwrap().to_owned();
+    let mut command = Command::new(BINARY);
+    command
+        .args(["--state", &text("state"), "--policy", &text("user.yaml"), "mcp", "--server", "srv"])
+        .args(["--", "sh", &text("server.sh"), &text("pid")])
+        .current_dir(rig.path("project"));
+    command
+}
+
 /// A relay before a server of this script.
 fn relay(script: &str) -> Relay {
     let rig = Rig::new();
-    rig.write("server.sh", script);
-    let text = |below: &str| rig.path(below).to_str().unwrap().to_owned();
-    let mut child = Command::new(BINARY)
-        .args(["--state", &text("state"), "--policy", &text("user.yaml"), "mcp", "--server", "srv"])
-        .args(["--", "sh", &text("server.sh"), &text("pid")])
-        .current_dir(rig.path("project"))
+    let mut child = command(&rig, script)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -115,6 +124,47 @@ fn a_call_passes_or_is_refused_and_the_server_ends_with_its_client() {
     let outcomes = rig.records("outcome");
     assert_eq!(outcomes.len(), 2);
     assert!(outcomes.iter().all(|outcome| outcome["server"] == "srv"));
+}
+
+#[test]
+fn a_client_may_speak_over_sockets_and_files_as_well_as_over_pipes() {
+    let filler = "x".repeat(4_000);
+    let count = 200;
+    let said: String = (1..=count)
+        .map(|id| call(id, "read").replace("{}", &format!(r#"{{"filler":"{filler}"}}"#)) + "\n")
+        .collect();
+    let is_whole = |heard: &str| {
+        let heard: Vec<&str> = heard.lines().collect();
+        heard.len() == count as usize
+            && (1..).zip(&heard).all(|(id, line)| line.contains(&format!("\"id\":{id},")))
+    };
+    let rig = Rig::new();
+    // More than a socket holds: both sides have to wait for room.
+    let (input, far_input) = UnixStream::pair().unwrap();
+    let (mut output, far_output) = UnixStream::pair().unwrap();
+    let mut child = command(&rig, SERVER)
+        .stdin(OwnedFd::from(far_input))
+        .stdout(OwnedFd::from(far_output))
+        .spawn()
+        .unwrap();
+    let text = said.clone();
+    let saying = std::thread::spawn(move || (&input).write_all(text.as_bytes()).unwrap());
+    let mut heard = String::new();
+    output.read_to_string(&mut heard).unwrap();
+    saying.join().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(is_whole(&heard), "{}", heard.lines().count());
+    // Files.
+    rig.write("said", &said);
+    let (input, output) = (rig.path("said"), rig.path("heard"));
+    let mut child = command(&rig, SERVER)
+        .stdin(std::fs::File::open(input).unwrap())
+        .stdout(std::fs::File::create(&output).unwrap())
+        .spawn()
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+    let heard = std::fs::read_to_string(output).unwrap();
+    assert!(is_whole(&heard), "{}", heard.lines().count());
 }
 
 #[test]
