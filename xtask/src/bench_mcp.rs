@@ -74,12 +74,7 @@ fn run(arguments: &[String]) -> Result<Answer, Error> {
 }
 
 /// What was measured, a line a cell; `None` where a cell could not be.
-fn measured(
-    root: &Path,
-    seconds: u64,
-    sizes: &str,
-    only: &str,
-) -> Result<Option<String>, Error> {
+fn measured(root: &Path, seconds: u64, sizes: &str, only: &str) -> Result<Option<String>, Error> {
     let fastmcp = python(root, "fastmcp", "fastmcp==4.2.3")?;
     let proxy = python(root, "mcp-proxy", "mcp-proxy==0.13.0")?;
     let folder = root.join(format!("target/bench-mcp-{}", std::process::id()));

@@ -227,7 +227,7 @@ impl Reader<'_> {
         loop {
             let start = self.at;
             let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-            let Some(plain) = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..=0x1f)) else {
+            let Some(plain) = plain_len(rest) else {
                 return Err(ReadError { fault: ReadFault::Truncated, at: self.text.len() });
             };
             self.at += plain;
@@ -350,4 +350,17 @@ fn number_end(text: &[u8], mut at: usize) -> Option<usize> {
         at = digits(at)?;
     }
     Some(at)
+}
+
+/// How long a piece of a string goes on as it is; `None` where it never ends. Looked at in pieces, each
+/// as a whole: most have no end in them.
+fn plain_len(bytes: &[u8]) -> Option<usize> {
+    const PIECE: usize = 32;
+    let ends = |byte: u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    for (at, piece) in bytes.chunks(PIECE).enumerate() {
+        if piece.iter().fold(false, |any, byte| any | ends(*byte)) {
+            return piece.iter().position(|byte| ends(*byte)).map(|found| at * PIECE + found);
+        }
+    }
+    None
 }
