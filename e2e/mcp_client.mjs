@@ -7,10 +7,13 @@ const { StreamableHTTPClientTransport } = await import(root + "/node_modules/@mo
 const T = await import(root + "/node_modules/@modelcontextprotocol/sdk/dist/esm/types.js");
 const spec = JSON.parse(process.argv[2]);
 const transport = spec.url ? new StreamableHTTPClientTransport(new URL(spec.url)) : new StdioClientTransport({ command: spec.cmd[0], args: spec.cmd.slice(1), stderr: "ignore" });
-const client = new Client({ name: "live", version: "1" }, { capabilities: { sampling: {}, elicitation: {form:{}}, roots: { listChanged: true } } });
+// Over HTTP a server that asks for folders before the client's stream is open asks nobody, also directly: where
+// calls are compared, it is not to depend on that.
+const roots = spec.calls ? {} : { roots: { listChanged: true } };
+const client = new Client({ name: "live", version: "1" }, { capabilities: { sampling: {}, elicitation: {form:{}}, ...roots } });
 client.setRequestHandler(T.CreateMessageRequestSchema, async (r) => ({ model: "m", role: "assistant", content: { type: "text", text: "sampled" } }));
 client.setRequestHandler(T.ElicitRequestSchema, async () => ({ action: "decline" }));
-client.setRequestHandler(T.ListRootsRequestSchema, async () => ({ roots: [{ uri: "file:///tmp", name: "t" }] }));
+if (!spec.calls) client.setRequestHandler(T.ListRootsRequestSchema, async () => ({ roots: [{ uri: "file:///tmp", name: "t" }] }));
 let notes = 0; client.fallbackNotificationHandler = async () => { notes++; };
 const out = []; const step = async (name, f) => { const t = setTimeout(() => { console.log(JSON.stringify({ steps: out, hung: name })); process.exit(3); }, 120000); try { out.push([name, await f()]); } catch (e) { out.push([name, "ERR " + String(e.message).slice(0, 200)]); } clearTimeout(t); };
 await step("connect", async () => { await client.connect(transport); return client.getServerVersion()?.name; });
