@@ -224,7 +224,11 @@ def official(stage, table):
     stage.start([*server, str(port)])
     wait_for(port)
     more = {"calls": [["add", {"a": 1, "b": 2}], ["mail", {}]], "more": True}
-    drivers = [("Python client", scripted(python, more))]
+    later = [stage.node, str(HERE / "mcp_client_later.mjs")]
+    drivers = [
+        ("Python client", scripted(python, more)),
+        ("TypeScript client of 2026-07-28", scripted(later, {"calls": [["add", {"a": 1, "b": 2}]]}, env)),
+    ]
     clients(stage, table, "Python server", drivers, server, f"http://127.0.0.1:{port}/mcp")
 
 

@@ -26,8 +26,9 @@ that works directly does not work through the relay.
 };
 
 /// What npm brings.
-const NPM: [&str; 5] = [
+const NPM: [&str; 6] = [
     "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
