@@ -80,7 +80,7 @@ pub async fn relay(
             () = &mut client => First::Client,
             () = told => {
                 both.conversation.client_is_gone();
-                let taken_back = relay.questions_are_taken_back();
+                let taken_back = relay.take_questions_back();
                 let _ = within(TAKE_BACK_MS, async { tokio::select! { () = client => {}, () = taken_back => {} } }).await;
                 First::Client
             }

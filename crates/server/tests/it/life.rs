@@ -453,6 +453,29 @@ fn a_server_hears_what_a_client_says_in_its_order_but_for_what_waits_for_a_perso
 }
 
 #[test]
+fn a_relay_that_is_told_to_end_takes_its_questions_back() {
+    threads(async {
+        let people = Arc::new(rig::Silent::default());
+        let Ground { relay, .. } = rig::relay_before(&people, ASKS);
+        let (says, said) = std::sync::mpsc::channel();
+        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let command =
+            Command { program: "sh".into(), arguments: ["-c", PROGRAM].map(Into::into).to_vec() };
+        let running = tokio::spawn(async move {
+            let input = Source::read_by_thread(Says(said, Vec::new()));
+            let output = Sink::write_by_thread(Hears::default());
+            let told = async { _ = told.await };
+            stdio::relay(&relay, Session::new("s"), &command, input, output, told).await.unwrap()
+        });
+        says.send(format!("{}\n", call(1, "send")).into()).unwrap();
+        people.until_asked().await;
+        tell.send(()).unwrap();
+        running.await.unwrap();
+        assert!(people.has_nothing_open());
+    });
+}
+
+#[test]
 fn a_cancellation_does_not_overtake_its_request() {
     threads(async {
         let folder = tempfile::tempdir().unwrap();

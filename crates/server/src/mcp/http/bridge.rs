@@ -18,7 +18,9 @@ use super::sse::Event;
 use super::upstream::{Unanswered, Upstream, of_own, of_session, session_of};
 use crate::mcp::answer;
 use crate::mcp::frame::{Frame, Id, Shape};
-use crate::mcp::limits::{CLOSE_MS, NOTIFY_MS, RESUME_MS, RESUMES_MAX, WAITING_MESSAGES_MAX};
+use crate::mcp::limits::{
+    CLOSE_MS, NOTIFY_MS, RESUME_MS, RESUMES_MAX, TAKE_BACK_MS, WAITING_MESSAGES_MAX,
+};
 use crate::mcp::lines::Line;
 use crate::mcp::pipe::{Queue, read, within, write_messages};
 use crate::mcp::relay::{Conversation, Fate, Outlet, Relay};
@@ -126,7 +128,9 @@ pub async fn bridge(
         let told = std::pin::pin!(told_to_end);
         tokio::select! {
             () = client => {}
-            () = told => {}
+            () = told => {
+                let _ = within(TAKE_BACK_MS, relay.take_questions_back()).await;
+            }
         }
     }
     bridge.end().await;

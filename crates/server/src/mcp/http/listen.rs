@@ -24,6 +24,7 @@ use crate::mcp::child::Command;
 use crate::mcp::frame::{Fault, Frame, Id, Malformed, Shape};
 use crate::mcp::limits::{
     BODY_MS, CLOSE_MS, CONNECTIONS_MAX, HEAD_BYTES_MAX, HEAD_MS, HEADERS_MAX, MESSAGE_BYTES_MAX,
+    TAKE_BACK_MS,
 };
 use crate::mcp::pipe::within;
 use crate::mcp::relay::Relay;
@@ -124,6 +125,7 @@ pub async fn serve(
             });
         }
     }
+    let _ = within(TAKE_BACK_MS, door.relay.take_questions_back()).await;
     match &door.served {
         Served::Urls(urls) => _ = within(CLOSE_MS, urls.end()).await,
         Served::Programs(programs) => programs.end().await,

@@ -65,6 +65,13 @@ impl Asking {
         lock(&self.deciding).values().any(|deciding| deciding.asks)
     }
 
+    /// Takes back all that people are asked.
+    pub(super) fn take_all_back(&self) {
+        for known in lock(&self.deciding).values().filter(|known| known.asks) {
+            known.over.notify_one();
+        }
+    }
+
     /// Waits for a decision; `client` is the way to who made the call. When it is cancelled, a question to a
     /// person is taken back, which is an answer like any other; any other wait just ends (`None`).
     pub(super) async fn decided(

@@ -184,9 +184,10 @@ impl Relay {
         &self.definitions
     }
 
-    /// Waits until nobody is asked any more, after all was cancelled.
-    pub(super) async fn questions_are_taken_back(&self) {
+    /// Takes back all that people are asked: the relay ends. Waits until nobody is asked any more.
+    pub(super) async fn take_questions_back(&self) {
         while self.asking.is_asking() {
+            self.asking.take_all_back();
             tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
         }
     }
