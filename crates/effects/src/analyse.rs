@@ -12,6 +12,7 @@ use crate::path;
 use crate::program::table::Lang;
 use crate::run::{Context, Run};
 use crate::shell::scope::Scope;
+use crate::shell::text::braces;
 
 /// What `call` would do in `ctx`, as far as it is known.
 pub fn effects(call: &Call, ctx: &Context<'_>) -> Effects {
@@ -90,10 +91,13 @@ impl Run<'_> {
             }
             Call::Delete { path } => self.call_path(Verb::Deletes, path, true),
             Call::Fetch { url, method } => self.call_fetch(url, method.as_deref()),
-            Call::Search { path, pattern, query } => {
+            Call::Search { path, pattern, glob, query } => {
+                if let Some(glob) = glob {
+                    self.call_among(path.as_deref().unwrap_or("."), glob);
+                }
                 if let Some(path) = path {
                     self.call_path(Verb::Reads, path, false);
-                } else if let Some(pattern) = pattern {
+                } else if let Some(pattern) = pattern.as_ref().or(glob.as_ref()) {
                     self.whole_piece(pattern);
                     let scope = self.outer_scope(None);
                     self.path(&scope, Verb::Reads, ".", false);
@@ -123,7 +127,21 @@ impl Run<'_> {
         let scope = self.outer_scope(None);
         let file = text.strip_prefix("file://").unwrap_or(text);
         let text = self.tilde(file);
-        self.path(&scope, verb, &text, tree);
+        for text in patterns(&text) {
+            self.path(&scope, verb, &text, tree);
+        }
+    }
+
+    /// Files of a folder whose content is searched, by a pattern of their names.
+    fn call_among(&mut self, folder: &str, glob: &str) {
+        self.whole_piece(glob);
+        if mark::has_mark(folder) || mark::has_mark(glob) || glob.starts_with('!') {
+            return;
+        }
+        let scope = self.outer_scope(Some(folder));
+        for glob in patterns(glob) {
+            self.among(&scope, &glob);
+        }
     }
 
     fn call_fetch(&mut self, url: &str, method: Option<&str>) {
@@ -162,6 +180,15 @@ impl Run<'_> {
         };
         for change in changes {
             match change {
+                Change::Read(file) => self.path(scope, Verb::Reads, &file, false),
+                Change::Link(file, target) => {
+                    let at = match target.starts_with('/') {
+                        true => target.clone(),
+                        false => format!("{file}/../{target}"),
+                    };
+                    self.path(scope, Verb::Reads, &at, false);
+                    self.linked(scope, &file, &target, false);
+                }
                 Change::Write(file) => self.path(scope, Verb::Writes, &file, false),
                 Change::Delete(file) => self.path(scope, Verb::Deletes, &file, false),
             }
@@ -263,4 +290,29 @@ impl Run<'_> {
             self.path(&scope, verb, &text, verb == Verb::Deletes);
         }
     }
+}
+
+/// The paths that a call's own path stands for: hosts expand stars and braces, or ask for just that name.
+fn patterns(text: &str) -> Vec<String> {
+    if !text.contains(['*', '?', '{']) {
+        return vec![text.to_owned()];
+    }
+    let mut marked = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' if chars.next_if_eq(&'*').is_some() => {
+                while chars.next_if_eq(&'*').is_some() {}
+                chars.next_if_eq(&'/');
+                marked.push(mark::DEEP);
+            }
+            '*' => marked.push(mark::ANY),
+            '?' => marked.push(mark::ONE),
+            '{' => marked.push(mark::OPEN),
+            ',' if marked.contains(mark::OPEN) => marked.push(mark::COMMA),
+            '}' if marked.contains(mark::OPEN) => marked.push(mark::CLOSE),
+            c => marked.push(c),
+        }
+    }
+    braces(&marked)
 }

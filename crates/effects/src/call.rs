@@ -71,9 +71,12 @@ pub enum Call {
         /// The folder that is searched, if not the session's.
         #[serde(default)]
         path: Option<String>,
-        /// The pattern of names.
+        /// The pattern of names that are looked for.
         #[serde(default)]
         pattern: Option<String>,
+        /// The pattern of the files whose content is searched.
+        #[serde(default)]
+        glob: Option<String>,
         /// What the web is asked.
         #[serde(default)]
         query: Option<String>,

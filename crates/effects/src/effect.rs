@@ -304,13 +304,19 @@ impl Effects {
     pub(crate) fn take_back_shown(&mut self, before: usize) -> bool {
         let shown = self.list.iter().skip(before).any(|effect| effect.verb == Verb::Exposes);
         if shown {
-            let mut index = 0;
-            self.list.retain(|effect| {
-                index += 1;
-                index <= before || effect.verb != Verb::Exposes
-            });
+            self.take_back(before, Verb::Exposes);
         }
         shown
+    }
+
+    /// Takes back what `verb` acts on since there were `before` effects.
+    pub(crate) fn take_back(&mut self, before: usize, verb: Verb) {
+        let mut index = 0;
+        self.list.retain(|effect| {
+            index += 1;
+            index <= before || effect.verb != verb
+        });
+        self.seen.retain(|_, at| *at < before);
     }
 
     pub(crate) fn unknown(&mut self, verb: Verb, reason: Reason, piece: &Piece) {

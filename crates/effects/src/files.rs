@@ -1,7 +1,7 @@
-//! The file system as this crate sees it: two questions, asked through a trait.
+//! The file system as this crate sees it: three questions, asked through a trait.
 //!
 //! The crate stays pure; who wants links resolved and scripts read hands in something that answers.
-//! Refused here: writing, listing, and following anything without a cap.
+//! Refused here: writing, and listing or following anything without a cap.
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,13 @@ pub trait FileSystem {
 
     /// The text of the regular file at `path` if it is UTF-8 and at most `bytes_max` long.
     fn read(&self, path: &str, bytes_max: usize) -> Option<String>;
+
+    /// The names of at most `count_max` files and folders in the folder at `path`, in any order; none where
+    /// there is no such folder or nothing can be listed.
+    fn names(&self, path: &str, count_max: usize) -> Vec<String> {
+        let _ = (path, count_max);
+        Vec::new()
+    }
 
     /// Whether there is anything to ask; `false` saves the questions.
     fn is_present(&self) -> bool {

@@ -82,6 +82,11 @@ impl PathGlob {
         name.filter(|name| !name.is_empty())
     }
 
+    /// Whether `path` is one that the marked text `marked` may stand for.
+    pub(crate) fn is_meant(marked: &str, path: &str) -> bool {
+        meet(&from_marked(marked), &path.chars().map(Step::Char).collect::<Vec<_>>(), false)
+    }
+
     /// Whether `path` satisfies the glob.
     pub fn matches(&self, path: &str) -> bool {
         let path: Vec<Step> = path.chars().map(Step::Char).collect();
@@ -181,7 +186,8 @@ fn from_marked(text: &str) -> Vec<Step> {
             | mark::REMOTE
             | mark::INIT
             | mark::SECRET
-            | mark::FILE => {
+            | mark::FILE
+            | mark::LINE => {
                 steps.push(Step::Deep);
             }
             c => steps.push(Step::Char(c)),

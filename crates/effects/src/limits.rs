@@ -9,7 +9,7 @@ pub const COMMAND_BYTES_MAX: usize = 256 * 1024;
 pub const NESTING_MAX: u32 = 48;
 /// Deepest chain of programs that run programs, texts that run texts, scripts that run scripts.
 pub const RUN_DEPTH_MAX: u32 = 24;
-/// Most commands analysed for one call, counting each repetition with another value.
+/// Most steps of one call, counting each repetition with another value: a plain command takes four.
 pub const STEPS_MAX: u32 = 20_000;
 /// Most bytes parsed for one call, counting nested texts, functions and scripts.
 pub const PARSED_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -39,6 +39,12 @@ pub const LOOKUPS_MAX: u32 = 4_096;
 pub const SCRIPT_BYTES_MAX: usize = 128 * 1024;
 /// Most scripts read for one call.
 pub const SCRIPTS_MAX: u32 = 32;
+/// Most names of files that are listed for one pattern.
+pub const LISTED_MAX: usize = 256;
+/// Most scripts that one pattern stands for.
+pub const SCRIPTS_MATCHED_MAX: usize = 16;
+/// Longest name of the folder that a text goes to step by step; a longer one is not known.
+pub const FOLDER_BYTES_MAX: usize = 512;
 /// Longest piece of text kept beside an effect; the rest is cut.
 pub const PIECE_BYTES_MAX: usize = 240;
 /// Longest patch that is read.

@@ -28,6 +28,8 @@ pub(crate) const FILE: char = '\u{E008}';
 /// Stands behind text that a command read from a file, or that names this machine: wherever it is sent,
 /// data leaves. It holds no text itself.
 pub(crate) const DATA: char = '\u{E009}';
+/// A line of a file, or what a command made of one: a name, as far as the text says where it lies.
+pub(crate) const LINE: char = '\u{E00A}';
 /// Anything at all.
 pub(crate) const VOID: char = '\u{E00F}';
 /// An unquoted `{`, `,`, `}` before brace expansion.
@@ -51,7 +53,7 @@ pub(crate) fn has_mark(text: &str) -> bool {
 
 /// Whether `text` holds a part that may be anything.
 pub(crate) fn has_void(text: &str) -> bool {
-    has_mark(text) && text.contains([VOID, REMOTE, INIT, SECRET, FILE])
+    has_mark(text) && text.contains([VOID, REMOTE, INIT, SECRET, FILE, LINE])
 }
 
 /// The text without what says that it is data, which means nothing for paths and programs.
@@ -78,6 +80,7 @@ pub(crate) fn shown(text: &str) -> String {
             INIT => out.push_str("<set-up text>"),
             SECRET => out.push_str("<secret variable>"),
             FILE => out.push_str("<content of a file>"),
+            LINE => out.push_str("<line of a file>"),
             VOID => out.push_str("<unknown>"),
             DATA => {}
             OPEN => out.push('{'),

@@ -7,6 +7,10 @@
 pub(crate) enum Change {
     Write(String),
     Delete(String),
+    /// Its content goes elsewhere.
+    Read(String),
+    /// It becomes a link, to this place.
+    Link(String, String),
 }
 
 /// The changes of a patch, in order; `None` if it is no patch.
@@ -34,6 +38,7 @@ fn apply_patch(text: &str) -> Vec<Change> {
             list.push(Change::Delete(file));
         } else if let Some(file) = field("*** Move to:") {
             if let Some(Change::Write(old)) = list.last().cloned() {
+                list.push(Change::Read(old.clone()));
                 list.push(Change::Delete(old));
             }
             list.push(Change::Write(file));
@@ -52,10 +57,18 @@ fn unified(text: &str) -> Vec<Change> {
     };
     // Within a hunk a line that begins with `---` is text that is taken away.
     let mut left = (0u64, 0u64);
+    let mut link = false;
+    let mut last = String::new();
     for line in text.lines() {
         if left.0 > 0 || left.1 > 0 {
             match line.chars().next() {
-                Some('+') => left.1 = left.1.saturating_sub(1),
+                Some('+') => {
+                    left.1 = left.1.saturating_sub(1);
+                    if std::mem::take(&mut link) {
+                        let target = line.get(1..).unwrap_or_default().trim().to_owned();
+                        push(Change::Link(last.clone(), target));
+                    }
+                }
                 Some('-') => left.0 = left.0.saturating_sub(1),
                 Some('\\') => {}
                 _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
@@ -68,19 +81,26 @@ fn unified(text: &str) -> Vec<Change> {
             old = Some(name(file));
         } else if let Some(file) = line.strip_prefix("+++ ") {
             let new = name(file);
+            last.clone_from(&new);
             match (&old, new.as_str()) {
                 (Some(old), "/dev/null") => push(Change::Delete(old.clone())),
                 _ => push(Change::Write(new)),
             }
             old = None;
         } else if let Some(file) = line.strip_prefix("rename from ") {
+            push(Change::Read(file.to_owned()));
             push(Change::Delete(file.to_owned()));
+        } else if let Some(file) = line.strip_prefix("copy from ") {
+            push(Change::Read(file.to_owned()));
+        } else if matches!(line, "new file mode 120000" | "new mode 120000") {
+            link = true;
         } else if let Some(file) =
             line.strip_prefix("rename to ").or_else(|| line.strip_prefix("copy to "))
         {
             push(Change::Write(file.to_owned()));
         } else if let Some(rest) = line.strip_prefix("diff --git ") {
             // A change of mode or of a binary file has no `+++` line.
+            link = false;
             if let Some((_, new)) = rest.rsplit_once(" b/") {
                 push(Change::Write(new.to_owned()));
             }

@@ -191,8 +191,17 @@ impl PathTarget {
     pub fn names(&self, glob: &PathGlob) -> bool {
         let text = self.marked.trim_end_matches(mark::ANY);
         glob.last_name().is_some_and(|name| {
-            text.strip_suffix(name.as_str())
-                .is_some_and(|rest| rest.ends_with(['/', mark::DEEP, mark::BELOW, mark::ANY]))
+            // `.e*` says as much of a hidden name as it can.
+            let hidden = text.rsplit(['/', mark::DEEP, mark::BELOW]).next().unwrap_or_default();
+            let begins = hidden.len() > 1
+                && hidden.len() < name.len()
+                && text.len() < self.marked.len()
+                && hidden.starts_with('.')
+                && name.starts_with(hidden);
+            begins
+                || text
+                    .strip_suffix(name.as_str())
+                    .is_some_and(|rest| rest.ends_with(['/', mark::DEEP, mark::BELOW, mark::ANY]))
         })
     }
 
@@ -207,7 +216,9 @@ impl PathTarget {
         // rule about test files would refuse every write to a computed name.
         let narrowed: String;
         let marked: &str = if mark::has_void(&self.marked) {
-            narrowed = self.marked.replace([mark::VOID, mark::REMOTE, mark::SECRET], "\u{E003}");
+            narrowed = self
+                .marked
+                .replace([mark::VOID, mark::REMOTE, mark::SECRET, mark::LINE], "\u{E003}");
             &narrowed
         } else {
             &self.marked
@@ -440,6 +451,17 @@ pub(crate) fn resolve(files: &dyn FileSystem, path: &str, lookups: &mut u32) -> 
         done.push('/');
     }
     Some(done)
+}
+
+/// A path whose folder is written and whose rest is a line of a file: something below that folder.
+pub(crate) fn below_the_known(text: &str) -> Option<String> {
+    let known = text.split(mark::is_mark).next().unwrap_or_default();
+    let folder = known.get(..known.rfind('/')?)?;
+    let named = folder.rsplit('/').next().is_some_and(|name| !matches!(name, "" | "." | ".."));
+    let rest = text.get(known.len()..)?.replace(mark::LINE, "\u{E004}");
+    let is_line = rest.len() > mark::BELOW.len_utf8() || rest.starts_with(mark::BELOW);
+    (named && is_line && text.contains(mark::LINE) && !mark::has_void(&rest))
+        .then(|| format!("{known}{rest}"))
 }
 
 /// The last component.

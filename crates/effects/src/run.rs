@@ -230,6 +230,11 @@ impl<'e> Run<'e> {
             return;
         }
         let text = &*mark::without_data(text);
+        let below = path::below_the_known(text);
+        if below.is_some() && verb == Verb::Deletes {
+            self.unknown(verb, Reason::PathText);
+        }
+        let text = below.as_deref().unwrap_or(text);
         let void = mark::has_void(text);
         if void && text.starts_with(|c| mark::is_mark(c) && mark::has_void(&c.to_string())) {
             self.unknown(verb, Reason::PathText);

@@ -8,6 +8,7 @@ pub(crate) mod builtins;
 pub(crate) mod compound;
 pub(crate) mod environment;
 pub(crate) mod expand;
+pub(crate) mod loading;
 pub(crate) mod parse;
 pub(crate) mod scope;
 pub(crate) mod simple;

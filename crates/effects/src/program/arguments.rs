@@ -203,6 +203,14 @@ impl<'p> Reader<'p, '_> {
             self.note(word, Some(choice), value);
             return;
         }
+        // `-vettool=PROGRAM` of a program that has such options beside others.
+        if let Some((name, glued)) = word.split_once('=')
+            && name.len() > 2
+            && let Some(choice) = self.find(name).filter(|choice| choice.role.is_some())
+        {
+            self.note(name, Some(choice), Some(glued.to_owned()));
+            return;
+        }
         if root.single {
             self.note(word, None, None);
             return;

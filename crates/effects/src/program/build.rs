@@ -1,11 +1,11 @@
-//! What projects run: make targets, package scripts, interpreters, schedules, services.
+//! What projects run: package scripts, interpreters, schedules, services.
 //!
-//! A target's or script's text is read, within caps, and analysed like any other. Refused: treating
+//! A script's text is read, within caps, and analysed like any other. Refused: treating
 //! what could not be read as harmless; it is an effect that says so.
 
 use std::rc::Rc;
 
-use crate::effect::{Reason, Target, Verb};
+use crate::effect::{Reason, Verb};
 use crate::files::Entry;
 use crate::mark;
 use crate::path;
@@ -30,6 +30,12 @@ impl Run<'_> {
             return self.run_script_text(scope, lang, stdin, args, "");
         }
         self.path(scope, Verb::Reads, file, false);
+        let matching = self.matching_files(scope, file);
+        for file in &matching {
+            if let Some(text) = self.content(scope, file) {
+                self.run_script_text(scope, lang, &text, args.clone(), stdin);
+            }
+        }
         match self.content(scope, file) {
             Some(text) => {
                 let lang = shebang(&text).filter(|_| lang == Lang::Other).unwrap_or(lang);
@@ -82,72 +88,31 @@ impl Run<'_> {
         matches!(entry, Entry::File | Entry::Special) && path != "/dev/null"
     }
 
-    pub(crate) fn make(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
-        self.of_project(&scope.cwd, None, Reason::ProjectCode);
-        for word in &running.args.positionals {
-            if let Some((name, value)) = word.split_once('=') {
-                let usual = ["sh", "bash", "zsh", "dash"].contains(&path::base_name(value));
-                if name == "SHELL" && !usual {
-                    self.unknown(Verb::Runs, Reason::Environment);
-                }
-                if value.trim().contains(' ') {
-                    // `CC='cc -O2'`: a program and its options.
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, value, "");
-                }
-                if value.starts_with('!') || value.contains("$(shell") {
-                    self.unknown(Verb::Runs, Reason::RunText);
-                }
-            }
-        }
-        for (name, value) in &running.args.options {
-            if name == "--eval" {
-                let text = value.clone().unwrap_or_default();
-                self.unknown(Verb::Runs, Reason::RunText);
-                let _ = text;
-            }
-        }
-        let named = running.args.value("-f").map(str::to_owned);
-        let text = match named {
-            Some(file) if file == "-" => Some(running.stdin.to_owned()),
-            Some(file) => self.content(scope, &file),
-            None => {
-                let names = ["GNUmakefile", "makefile", "Makefile"];
-                names.iter().find_map(|name| self.content(scope, name))
-            }
-        }?;
-        if text.contains(mark::REMOTE) {
-            self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
-            return None;
-        }
-        let goals: Vec<&String> =
-            running.args.positionals.iter().filter(|word| !word.contains('=')).collect();
-        for recipe in recipes(&text, &goals) {
-            let mut inner = scope.clone();
-            self.run_text(&mut inner, &recipe, "");
-        }
-        None
-    }
-
     /// `npm run NAME` and its like: the script of `package.json`, with those before and after it.
     pub(crate) fn package_script(
         &mut self,
         scope: &Scope,
         running: &Running<'_, '_>,
     ) -> Option<String> {
+        let sub = running.args.sub.as_str();
+        let name = match sub {
+            "run" | "run-script" | "" => match running.args.positionals.first() {
+                Some(name) => name.clone(),
+                None => return self.script_of_package(scope, ""),
+            },
+            "t" | "test" => "test".to_owned(),
+            "i" | "ci" | "add" | "install" => "install".to_owned(),
+            sub => sub.to_owned(),
+        };
+        self.script_of_package(scope, &name)
+    }
+
+    fn script_of_package(&mut self, scope: &Scope, name: &str) -> Option<String> {
         self.of_project(&scope.cwd, None, Reason::ProjectCode);
         let text = self.content(scope, "package.json")?;
         let package: serde_json::Value = serde_json::from_str(&text).ok()?;
         let scripts = package.get("scripts")?;
-        let sub = running.args.sub.as_str();
-        let name = match sub {
-            "run" | "run-script" => running.args.positionals.first()?.clone(),
-            "t" | "test" => "test".to_owned(),
-            "" => running.args.positionals.first()?.clone(),
-            "i" | "ci" | "add" | "install" => "install".to_owned(),
-            sub => sub.to_owned(),
-        };
-        for name in [format!("pre{name}"), name.clone(), format!("post{name}")] {
+        for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
             if let Some(text) = scripts.get(&name).and_then(|text| text.as_str()) {
                 let mut inner = scope.clone();
                 self.run_text(&mut inner, text, "");
@@ -168,6 +133,9 @@ impl Run<'_> {
             .values
             .iter()
             .any(|(role, _)| matches!(role, crate::program::table::Role::Code(_)));
+        if let Some(script) = running.args.value("--run") {
+            return self.script_of_package(scope, script);
+        }
         if carried {
             // `ruby -run -e httpd FOLDER`.
             if running.args.has("-run") {
@@ -201,7 +169,7 @@ impl Run<'_> {
                 }
             }
             _ if running.stdin.is_empty() => {}
-            _ => self.code(scope, lang, running.stdin),
+            _ => self.inline_code(scope, lang, running.stdin),
         }
         None
     }
@@ -234,7 +202,9 @@ impl Run<'_> {
             }
             "this" | "timeit" | "calendar" => return None,
             _ => {
-                self.unknown(Verb::Does, Reason::ProjectCode);
+                if !self.python_module_file(scope, module) {
+                    self.unknown(Verb::Does, Reason::ProjectCode);
+                }
                 return None;
             }
         };
@@ -326,51 +296,4 @@ fn package_of(file: &str) -> Option<&str> {
     let mut pieces = inside.split('/');
     let first = pieces.next()?;
     if first.starts_with('@') { pieces.next() } else { Some(first) }
-}
-
-/// The recipes of the goals and of what they depend on, a few levels down. Without goals, of the first
-/// target.
-fn recipes(text: &str, goals: &[&String]) -> Vec<String> {
-    let mut rules: Vec<(Vec<&str>, Vec<&str>, Vec<String>)> = Vec::new();
-    for line in text.lines().take(4096) {
-        if let Some(recipe) = line.strip_prefix('\t') {
-            if let Some((_, _, lines)) = rules.last_mut() {
-                let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']);
-                lines.push(recipe.replace("$$", "$").replace("$(MAKE)", "make"));
-            }
-            continue;
-        }
-        let Some((targets, needs)) = line.split_once(':') else { continue };
-        if line.starts_with(['#', '.', ' ']) || needs.starts_with('=') || targets.contains('=') {
-            continue;
-        }
-        // `all: ; command`.
-        let (needs, first) = needs.split_once(';').unwrap_or((needs, ""));
-        let needs = needs.split('#').next().unwrap_or_default();
-        let first = Some(first.trim()).filter(|first| !first.is_empty());
-        rules.push((
-            targets.split_whitespace().collect(),
-            needs.split_whitespace().collect(),
-            first.map(|line| line.replace("$$", "$")).into_iter().collect(),
-        ));
-    }
-    let mut todo: Vec<&str> = goals.iter().map(|goal| goal.as_str()).collect();
-    if todo.is_empty() {
-        todo.extend(rules.first().and_then(|(targets, _, _)| targets.first()));
-    }
-    let mut seen: Vec<&str> = Vec::new();
-    let mut out = Vec::new();
-    while let Some(goal) = todo.pop() {
-        if seen.contains(&goal) || seen.len() > 64 {
-            continue;
-        }
-        seen.push(goal);
-        for (targets, needs, lines) in &rules {
-            if targets.contains(&goal) {
-                todo.extend(needs);
-                out.push(lines.join("\n"));
-            }
-        }
-    }
-    out
 }

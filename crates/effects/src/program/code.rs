@@ -6,7 +6,9 @@
 //! trusting a text that hides (decoding and then running): that is `unknown`.
 
 pub(crate) mod calls;
+pub(crate) mod credentials;
 mod environment;
+mod modules;
 pub(crate) mod value;
 
 use crate::effect::{Reason, Target, Verb};
@@ -150,7 +152,7 @@ impl Run<'_> {
             self.unknown(Verb::Does, Reason::Script);
             return;
         }
-        let void = text.contains([mark::VOID, mark::INIT, mark::FILE]);
+        let void = text.contains([mark::VOID, mark::INIT, mark::FILE, mark::LINE]);
         if void && text.trim().chars().all(mark::is_mark) {
             self.unknown(Verb::Runs, Reason::RunText);
             return;
@@ -219,13 +221,15 @@ impl Run<'_> {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
         // A terminal for whoever sits at the other end.
-        let reflects = any(REFLECTS)
-            || text.contains("pty.spawn")
-            || (text.contains("getattr(") && any(&["os", "builtins"]));
+        if text.contains("pty.spawn") {
+            self.unknown(Verb::Runs, Reason::RunText);
+        }
+        let reflects = any(REFLECTS) || (text.contains("getattr(") && any(&["os", "builtins"]));
         if reflects && !found(self, Verb::Runs) && lang != Lang::Other {
             self.unknown(Verb::Runs, Reason::RunText);
         }
-        if lang == Lang::Other && any(ACTS) {
+        let removes = any(&["recursive=true", "recursive = true"]) && text.contains("rm(");
+        if lang == Lang::Other && (any(ACTS) || removes) {
             self.unknown(Verb::Runs, Reason::RunText);
         }
         self.environment_of(lang, text);
@@ -332,22 +336,7 @@ impl Run<'_> {
         if text.contains("/inet/") || text.contains("/inet4/") || text.contains("/inet6/") {
             self.out.add(Verb::Runs, Target::RemoteCode, &self.piece);
         }
-        let mut rest = text;
-        while let Some(at) = rest.find("system") {
-            rest = rest.get(at + 6..).unwrap_or_default();
-            let Some(inside) = rest.trim_start().strip_prefix('(') else { continue };
-            match value::literal(inside.trim_start()) {
-                Some((command, after)) if after.trim_start().starts_with(')') => {
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, &command, "");
-                }
-                Some((command, _)) => {
-                    let mut inner = scope.clone();
-                    self.run_text(&mut inner, &format!("{command}{}", mark::VOID), "");
-                }
-                None => self.unknown(Verb::Runs, Reason::RunText),
-            }
-        }
+        self.awk_system(scope, text);
         let mut position = 0;
         let bytes = text.as_bytes();
         while let Some(byte) = bytes.get(position) {
@@ -376,6 +365,11 @@ impl Run<'_> {
                         self.run_text(&mut inner, &command, &mark::VOID.to_string());
                     }
                 }
+                b'<' if text.get(..position).unwrap_or_default().contains("getline") => {
+                    if let Some((file, _)) = value::literal(after.trim_start()) {
+                        self.path(scope, Verb::Reads, &file, false);
+                    }
+                }
                 b'>' => {
                     let target = after.trim_start_matches('>').trim_start();
                     if let Some((file, _)) = value::literal(target)
@@ -393,6 +387,25 @@ impl Run<'_> {
             let field = text.get(at..).unwrap_or_default().split(['/', '"']).nth(4);
             if let Some(host) = field {
                 self.host(host);
+            }
+        }
+    }
+
+    fn awk_system(&mut self, scope: &Scope, text: &str) {
+        let mut rest = text;
+        while let Some(at) = rest.find("system") {
+            rest = rest.get(at + 6..).unwrap_or_default();
+            let Some(inside) = rest.trim_start().strip_prefix('(') else { continue };
+            match value::literal(inside.trim_start()) {
+                Some((command, after)) if after.trim_start().starts_with(')') => {
+                    let mut inner = scope.clone();
+                    self.run_text(&mut inner, &command, "");
+                }
+                Some((command, _)) => {
+                    let mut inner = scope.clone();
+                    self.run_text(&mut inner, &format!("{command}{}", mark::VOID), "");
+                }
+                None => self.unknown(Verb::Runs, Reason::RunText),
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::decode;
 use crate::effect::{Reason, Verb};
 use crate::mark;
 use crate::program::invoke::Running;
+use crate::program::made::tightens;
 use crate::program::table::Role;
 use crate::run::Run;
 use crate::shell::scope::{Scope, Var, is_secret_name};
@@ -207,6 +208,7 @@ impl Run<'_> {
     }
 
     pub(crate) fn grep(&mut self, scope: &Scope, running: &Running<'_, '_>) -> String {
+        self.assignments_shown(scope, running);
         let lists = running.args.has("-l") || running.args.has("-L");
         if lists {
             let places = running.args.values.iter().filter(|(role, _)| *role == Role::Read);
@@ -236,10 +238,39 @@ impl Run<'_> {
         }
         let _ = scope;
         let pattern = running.args.positionals.first().map_or("", |p| p.as_str());
-        if text.lines().all(|line| line == mark::BELOW.to_string()) && !running.args.has("-v") {
-            return credentials_named(pattern).unwrap_or_else(|| text.to_owned());
+        let listed = |line: &str| line == mark::BELOW.to_string() || line == ".env";
+        let is_list = text.lines().all(listed) && text.contains(mark::BELOW);
+        let named = credentials_named(pattern).filter(|_| is_list && !running.args.has("-v"));
+        if let Some(named) = named {
+            return named;
+        }
+        let plain = pattern.trim_start_matches(['^', '\\']).trim_end_matches('$');
+        if text.lines().any(mark::has_mark)
+            && plain.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        {
+            // Of lines that are known those that have it; the others may.
+            let wanted = |line: &&str| {
+                mark::has_mark(line) || line.contains(plain) != running.args.has("-v")
+            };
+            return text.lines().filter(wanted).map(|line| format!("{line}\n")).collect();
         }
         text.to_owned()
+    }
+
+    /// `rg --hidden --no-ignore 'KEY='`: the lines of hidden files that set a secret.
+    fn assignments_shown(&mut self, scope: &Scope, running: &Running<'_, '_>) {
+        let args = running.args;
+        let twice = |word: &String| word.starts_with("-uu");
+        let all = args.has("--hidden") && (args.has("--no-ignore") || args.has("-u"))
+            || running.argv.iter().any(twice);
+        let pattern = args.positionals.first().map_or("", String::as_str);
+        let name = pattern.split('=').next().unwrap_or_default();
+        let name = name.trim_matches(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let secret = is_secret_name(name) || matches!(name, "KEY" | "key");
+        let lists = args.has("-l") || args.has("-c") || args.has("-q");
+        if all && pattern.contains('=') && secret && !lists && args.positionals.len() < 2 {
+            self.path(scope, Verb::Reads, ".env", false);
+        }
     }
 
     pub(crate) fn dd(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
@@ -279,7 +310,11 @@ impl Run<'_> {
         };
         let recursive = running.args.has("-R");
         for file in words {
-            self.path(scope, Verb::Writes, file, recursive);
+            let at = crate::path::normalise(&scope.cwd, file).unwrap_or_default();
+            let private = !recursive || !mode.starts_with(|c: char| c.is_ascii_digit());
+            if running.name != "chmod" || !private || !tightens(&mode, &at) {
+                self.path(scope, Verb::Writes, file, recursive);
+            }
         }
         if running.name == "chmod" {
             let digits = mode.trim_start_matches('0');

@@ -3,7 +3,9 @@
 //! Refused: taking `find` for a reader. `-delete`, `-exec` and `-fprint` make it something else.
 
 use crate::effect::Verb;
+use crate::files::Entry;
 use crate::mark;
+use crate::path;
 use crate::program::invoke::Running;
 use crate::run::Run;
 use crate::shell::scope::Scope;
@@ -86,6 +88,7 @@ impl Run<'_> {
             }
         }
         for command in &search.commands {
+            self.whole_content(scope, &search, command);
             for (target, _) in targets.iter().take(16) {
                 let mut argv: Vec<String> =
                     command.iter().map(|word| word.replace("{}", target)).collect();
@@ -106,6 +109,33 @@ impl Run<'_> {
             })
             .collect();
         lines.join("\n")
+    }
+
+    /// `find . -type f -exec cat {} +`: of a place where nothing is left out the hidden files are shown, too.
+    fn whole_content(&mut self, scope: &Scope, search: &Search, command: &[String]) {
+        const SHOW: &[&str] = &[
+            "cat", "tac", "nl", "head", "tail", "less", "more", "bat", "base64", "xxd", "od",
+            "strings", "hexdump",
+        ];
+        let shows = command.first().is_some_and(|name| SHOW.contains(&name.as_str()));
+        if !shows || search.filtered {
+            return;
+        }
+        for place in &search.places {
+            let file = format!("{}/.env", place.trim_end_matches('/'));
+            if self.may_be_there(scope, &file) {
+                self.path(scope, Verb::Reads, &file, false);
+            }
+        }
+    }
+
+    /// Whether a file is there, as far as anybody knows: without a file system, in the project's own folder.
+    pub(crate) fn may_be_there(&mut self, scope: &Scope, file: &str) -> bool {
+        let Some(at) = path::normalise(&scope.cwd, file) else { return false };
+        if !self.ctx.files.is_present() {
+            return self.ctx.root.is_some_and(|root| path::folder_of(&at) == root);
+        }
+        self.ctx.files.look(&at) != Entry::Absent
     }
 
     fn search(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Search {

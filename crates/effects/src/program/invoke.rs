@@ -158,6 +158,11 @@ impl Run<'_> {
                 .any(|folder| at.starts_with(folder) || folder.starts_with(at.as_str()))
             || name.starts_with(mark::BELOW);
         if in_project {
+            for file in self.matching_files(scope, name) {
+                let mut argv = argv.clone();
+                argv.insert(0, file);
+                self.invoke_apart(scope, argv, stdin);
+            }
             self.program(&mark::shown(path::base_name(name)), "");
             self.unknown(Verb::Does, Reason::Script);
         } else if !name.is_empty() {
@@ -307,7 +312,15 @@ impl Run<'_> {
             Out::Listed => {
                 let args = &running.args.positionals;
                 let listed = !args.is_empty() && args.iter().all(|word| is_file_pattern(word));
-                if listed { args.join("\n") } else { mark::BELOW.to_string() }
+                let hidden = running.args.has("-a") || running.args.has("-A");
+                match (listed, hidden) {
+                    (true, _) => args.join("\n"),
+                    // Hidden files among them, and the one that many projects have.
+                    (false, true) if args.is_empty() && self.may_be_there(scope, ".env") => {
+                        format!("{}\n.env\n", mark::BELOW)
+                    }
+                    (false, _) => mark::BELOW.to_string(),
+                }
             }
             Out::BelowArgs => {
                 let places = running.args.values.iter().filter(|(role, _)| *role == Role::Read);
@@ -433,6 +446,9 @@ impl Run<'_> {
                 None
             }
             Handler::Patch => self.patch_program(inner, running),
+            Handler::Tasks => self.task_runner(inner, running),
+            Handler::State => self.state_shown(running),
+            Handler::MavenExec => self.maven_exec(inner, running),
             Handler::Serve => self.serve(inner, running),
             Handler::Tee => Some(self.tee(inner, running)),
             Handler::Printenv => Some(self.print_environment(running)),

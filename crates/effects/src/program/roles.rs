@@ -147,7 +147,7 @@ impl Run<'_> {
                 }
             },
             Role::RemoteInto => self.remote_into(scope, running, value, tree),
-            Role::Code(lang) => self.code(scope, lang, value),
+            Role::Code(lang) => self.inline_code(scope, lang, value),
             Role::Script(lang) => {
                 let words = running.args.positionals.iter().skip_while(|word| *word != value);
                 let args = words.skip(1).cloned().collect();
@@ -274,7 +274,7 @@ impl Run<'_> {
                 }
             }
             // A secret variable is told by itself.
-            None if value.contains([mark::VOID, mark::REMOTE]) => {
+            None if value.contains([mark::VOID, mark::REMOTE, mark::LINE]) => {
                 self.thing(Verb::Sends, "computed");
             }
             None => {}

@@ -89,6 +89,14 @@ impl Run<'_> {
                 }
             }
             Spec::Setting => self.setting(scope, value),
+            Spec::Made => self.folder_made(scope, value),
+            Spec::Key => self.key_made(scope, value),
+            Spec::Object => self.cluster_object(value),
+            Spec::Alias => {
+                if let Some(text) = value.strip_prefix('!') {
+                    self.run_text(&mut scope.clone(), text, "");
+                }
+            }
         }
     }
 
@@ -168,7 +176,7 @@ impl Run<'_> {
     }
 
     /// Files that a search goes through by the pattern of their names: what stands in them is shown.
-    fn among(&mut self, scope: &Scope, value: &str) {
+    pub(crate) fn among(&mut self, scope: &Scope, value: &str) {
         if !value.starts_with('!') {
             let name = value.trim_start_matches("**/").trim_start_matches('/');
             let pattern = name.replace('*', &mark::ANY.to_string());
@@ -178,11 +186,20 @@ impl Run<'_> {
 
     /// `HEAD~3:config/.env`, or a path: what a repository holds of a file is what the file holds.
     fn revision(&mut self, scope: &Scope, value: &str) {
+        // What is left out: `:!.env`, `:^.env`, `:(exclude).env`.
+        let words = value.strip_prefix(":(").and_then(|rest| rest.split_once(')'));
+        let left_out = words.is_some_and(|(words, _)| words.split(',').any(|w| w == "exclude"));
+        if left_out || value.starts_with(":!") || value.starts_with(":^") {
+            return;
+        }
         let path = match value.split_once(':') {
             Some((_, path)) if !path.is_empty() => path.trim_start_matches(['!', '/', '^']),
             _ => value,
         };
-        let magic = path.strip_prefix("(top)").unwrap_or(path);
+        let magic = match path.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+            Some((_, path)) => path,
+            None => path,
+        };
         // Git's own patterns go through all folders.
         if magic.contains('*') {
             self.among(scope, magic);

@@ -136,6 +136,14 @@ pub(crate) enum Spec {
     Module,
     /// A pattern of the files that are searched.
     Among,
+    /// A folder that comes to be, empty.
+    Made,
+    /// A key that is made, in a file of this name.
+    Key,
+    /// Settings of something in a cluster.
+    Object,
+    /// What another name stands for: a command behind a `!`.
+    Alias,
 }
 
 /// Languages whose one-liners are looked into.
@@ -302,6 +310,9 @@ pub(crate) enum Handler {
     Serve,
     EditorInput,
     Patch,
+    Tasks,
+    State,
+    MavenExec,
 }
 
 impl Handler {

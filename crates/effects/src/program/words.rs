@@ -65,6 +65,10 @@ fn spec(word: &str) -> Option<Spec> {
         "config" => Spec::Options,
         "module" => Spec::Module,
         "among" => Spec::Among,
+        "made" => Spec::Made,
+        "key" => Spec::Key,
+        "object" => Spec::Object,
+        "alias" => Spec::Alias,
         _ => return None,
     })
 }
@@ -219,6 +223,9 @@ pub(crate) fn handler(name: &str) -> Option<Handler> {
         "tee" => Handler::Tee,
         "serve" => Handler::Serve,
         "patch" => Handler::Patch,
+        "tasks" => Handler::Tasks,
+        "state" => Handler::State,
+        "mavenexec" => Handler::MavenExec,
         "editorinput" => Handler::EditorInput,
         _ => return None,
     })

@@ -105,8 +105,7 @@ impl Run<'_> {
         let text = match file {
             Some(file) => self.content(scope, &file).unwrap_or_else(|| mark::VOID.to_string()),
             None if running.stdin.is_empty() => mark::VOID.to_string(),
-            // One line of a file is anything.
-            None => running.stdin.replace(mark::FILE, "\u{E00F}"),
+            None => running.stdin.replace(mark::FILE, "\u{E00A}"),
         };
         let whole = lines || running.args.has("-0");
         let split = |c: char| c == '\n' || c == '\0' || (!whole && c.is_whitespace());
@@ -458,6 +457,7 @@ fn is_kept(at: &str) -> bool {
         &["/var/lib/", "/etc/", "/usr/", "/srv/", "/data/", "/opt/", "/boot/", "/sdcard/"];
     const REMADE: &[&str] =
         &["/var/lib/apt/", "/data/local/tmp/", "/usr/src/", "/usr/share/", "/usr/local/share/"];
+    let at = format!("{}/", at.trim_end_matches('/'));
     let below = |folders: &[&str]| folders.iter().any(|folder| at.starts_with(folder));
     below(KEPT) && !below(REMADE)
 }

@@ -5,11 +5,12 @@
 use std::rc::Rc;
 
 use crate::effect::{Reason, Verb};
-use crate::limits::VALUES_MAX;
+use crate::limits::{FOLDER_BYTES_MAX, VALUES_MAX};
 use crate::mark;
 use crate::path;
 use crate::program::table::Lang;
 use crate::run::Run;
+use crate::shell::loading::is_env_file;
 use crate::shell::scope::{Scope, Var, general};
 
 /// What shells run at every start, and what the set-up of common tools adds to it, below the home folder.
@@ -26,6 +27,9 @@ const LOGIN_FILES: &[&str] = &[
     ".asdf/asdf.sh",
     ".rvm/scripts/rvm",
 ];
+
+/// Where it is kept that the shell shows what it runs: a name that no variable can have.
+pub(crate) const TRACE: &str = "\u{1}trace";
 
 impl Run<'_> {
     /// Runs a builtin; `None` if `argv` is none.
@@ -87,8 +91,16 @@ impl Run<'_> {
                     return Some(mark::SECRET.to_string());
                 }
                 if let Some(at) = rest.iter().position(|word| word == "--") {
-                    let args = rest.get(at + 1..).unwrap_or_default().to_vec();
-                    scope.args = Some(Rc::new(args));
+                    let args = rest.get(at + 1..).unwrap_or_default();
+                    // More than these are as good as any: a text may add one to them again and again.
+                    let few = args.len() <= VALUES_MAX * 8;
+                    scope.args = few.then(|| Rc::new(args.to_vec()));
+                }
+                let shows = |word: &String| {
+                    word.strip_prefix('-').is_some_and(|letters| letters.contains(['x', 'v']))
+                };
+                if rest.first().is_some_and(shows) {
+                    scope.set(TRACE, Var::Scalar(Vec::new()));
                 }
             }
             "complete" | "bind" | "enable" => self.interactive(scope, rest),
@@ -153,10 +165,19 @@ impl Run<'_> {
         }
         let here = scope.cwd.to_string();
         let unknown = || mark::VOID.to_string();
-        let to = if folder.starts_with(mark::VOID) {
+        let to = if folder.starts_with([mark::VOID, mark::LINE, mark::FILE]) {
             unknown()
         } else {
             path::normalise(&scope.cwd, folder).unwrap_or_else(unknown)
+        };
+        // A text may go deeper and deeper: where a wildcard leads is somewhere below.
+        let to = match mark::has_mark(&to) && !mark::has_void(&to) && to.len() > FOLDER_BYTES_MAX {
+            true => {
+                let known = to.split(mark::is_mark).next().unwrap_or_default();
+                format!("{}/{}", known.trim_end_matches('/'), mark::BELOW)
+            }
+            false if to.len() > FOLDER_BYTES_MAX * 2 => unknown(),
+            false => to,
         };
         scope.set("OLDPWD", Var::Scalar(vec![here]));
         scope.change_folder(&to);
@@ -198,6 +219,10 @@ impl Run<'_> {
         // `. "$(conda info --base)/etc/profile.d/conda.sh"`: a known tool's own.
         if file.starts_with(mark::INIT) {
             self.unknown(Verb::Does, Reason::SetUpText);
+            return String::new();
+        }
+        if is_env_file(file) && !scope.vars.contains_key(TRACE) {
+            self.load_env_file(scope, file);
             return String::new();
         }
         self.path(scope, Verb::Reads, file, false);
@@ -246,6 +271,9 @@ impl Run<'_> {
         }
         let lines: Vec<String> =
             stdin.split(['\n', '\0']).filter(|l| !l.is_empty()).map(str::to_owned).collect();
+        // What stands in a line of a file.
+        let line = |text: &String| text.replace(mark::FILE, "\u{E00A}");
+        let lines: Vec<String> = lines.iter().map(line).collect();
         let is_list = name != "read" || rest.iter().any(|word| word.ends_with('a'));
         if is_list {
             let target = names.first().map_or("MAPFILE", |name| name.as_str());

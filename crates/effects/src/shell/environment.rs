@@ -78,6 +78,9 @@ const ESCAPES: &[(&str, &[&str])] = &[
     ("GRADLE_OPTS", &["-javaagent:/tmp", "-agentpath:/tmp", "OnError", "OnOutOfMemoryError"]),
 ];
 
+/// Variables that builds run, as a program with its options.
+const COMPILERS: &[&str] = &["CC", "CXX", "LD", "AR", "RUSTC_WRAPPER", "MAKE", "FC"];
+
 /// Folders and programs that code is loaded from: a folder that anybody can write is no place for it.
 const LOADED_FROM: &[&str] = &[
     "CC",
@@ -107,6 +110,7 @@ const LOADED_FROM: &[&str] = &[
     "OPENSSL_ENGINES",
     "RIPGREP_CONFIG_PATH",
     "GIT_CONFIG_GLOBAL",
+    "GIT_DIR",
     "GIT_CONFIG_SYSTEM",
     "NPM_CONFIG_SCRIPT_SHELL",
     "NPM_CONFIG_USERCONFIG",
@@ -159,6 +163,8 @@ impl Run<'_> {
             // A prompt is expanded as in double quotes.
             let text = format!(": \"{}\"", value.replace('"', "\\\""));
             self.run_text(&mut scope.clone(), &text, "");
+        } else if COMPILERS.contains(&name) && value.trim().contains(' ') {
+            self.run_text(&mut scope.clone(), value, "");
         } else if let Some(reason) = loads_code(name, value, &|at| self.is_shared(at)) {
             self.unknown(Verb::Runs, reason);
         }

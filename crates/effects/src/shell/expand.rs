@@ -4,11 +4,12 @@
 //! deletion of something that ends in `/cache`. Refused: losing a part of a word because another part
 //! is not known.
 
-use crate::effect::{Effect, Verb};
+use crate::effect::{Effect, Target, Verb};
 use crate::limits::{BRACE_WORDS_MAX, CHOICES_MAX, FLOW_BYTES_MAX, VALUES_MAX, WORDS_MAX};
 use crate::mark;
+use crate::path::Within;
 use crate::run::Run;
-use crate::shell::scope::{Scope, Var, is_secret_name};
+use crate::shell::scope::{Scope, Var, is_prefix_of_secrets, is_secret_name};
 use crate::shell::syntax::{Op, Part, Word};
 use crate::shell::text::{braces, cut, first_letter, slice, unescape, unescape_backtick, weaker};
 
@@ -118,12 +119,25 @@ impl Run<'_> {
         if self.out.take_back_shown(before) {
             return mark::SECRET.to_string();
         }
+        if self.are_lines(before, &text) {
+            return format!("{}{}", mark::LINE, mark::DATA);
+        }
         let reads = |effect: &Effect| effect.verb == Verb::Reads;
         let is_much = mark::has_void(&text) || text.len() > WORD_BYTES_MAX;
         if is_much && !text.ends_with(mark::DATA) && self.out.iter().skip(before).any(reads) {
             return format!("{text}{}", mark::DATA);
         }
         text
+    }
+
+    /// Whether what was printed since there were `before` effects is what stands in files of the workspace.
+    pub(crate) fn are_lines(&self, before: usize, text: &str) -> bool {
+        let is_unknown =
+            mark::has_mark(text) && mark::without_data(text).trim() == mark::VOID.to_string();
+        let mut done = self.out.iter().skip(before);
+        is_unknown
+            && done.clone().any(|effect| effect.verb == Verb::Reads)
+            && done.all(|effect| lists_a_file(effect, self.ctx.root))
     }
 
     /// The one text of some parts, without splitting: assignments, here-documents, redirections.
@@ -309,6 +323,7 @@ impl Run<'_> {
                 _ => known.unwrap_or_else(|| vec![self.void(name)]),
             },
             Op::Indirect => vec![self.indirect(scope, known)],
+            Op::Names => vec![format!("{name}{}", mark::WORD)],
             Op::Other(parts) => {
                 self.text(scope, parts);
                 if known.iter().flatten().any(|value| value.contains(mark::SECRET)) {
@@ -334,6 +349,10 @@ impl Run<'_> {
     /// `${!x}`: what the variable named by the value holds; only followed as far as secrets go.
     fn indirect(&mut self, scope: &Scope, names: Option<Vec<String>>) -> String {
         for name in names.into_iter().flatten() {
+            if name.strip_suffix(mark::WORD).is_some_and(is_prefix_of_secrets) {
+                self.secret_name = "*".into();
+                return mark::SECRET.to_string();
+            }
             let values = self.lookup(scope, &name).unwrap_or_else(|| vec![self.void(&name)]);
             if values.iter().any(|value| value.contains(mark::SECRET)) {
                 return mark::SECRET.to_string();
@@ -386,11 +405,12 @@ impl Run<'_> {
             | Op::All
             | Op::Element(_)
             | Op::Indirect
+            | Op::Names
             | Op::Other(_) => value,
         }
     }
 
-    fn void(&mut self, name: &str) -> String {
+    pub(crate) fn void(&mut self, name: &str) -> String {
         if is_secret_name(name) {
             self.secret_name = name.into();
             return mark::SECRET.to_string();
@@ -462,6 +482,26 @@ fn put(scope: &Scope, values: &[String], quoted: bool, field: &mut Field) {
                 c => field.text.push(c),
             }
         }
+    }
+}
+
+/// Whether an effect is that of showing a file of the workspace, or a part of it.
+fn lists_a_file(effect: &Effect, root: Option<&str>) -> bool {
+    const READERS: &[&str] =
+        &["cat", "head", "tail", "sort", "uniq", "grep", "egrep", "cut", "sed", "awk", "tr"];
+    match &effect.target {
+        Target::Program { name, .. } => READERS.contains(&&**name),
+        Target::Path(path) => {
+            effect.verb == Verb::Reads
+                && path.is_literal()
+                && root.is_some_and(|root| path.within(root) == Within::Below)
+        }
+        Target::Host(_)
+        | Target::Agent { .. }
+        | Target::RemoteCode
+        | Target::Thing(_)
+        | Target::Secret(_)
+        | Target::Unknown(_) => false,
     }
 }
 

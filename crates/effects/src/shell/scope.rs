@@ -111,6 +111,34 @@ pub(crate) fn general(values: &[String]) -> String {
     }
 }
 
+/// Whether variables whose names begin so are those of a service, some of which hold a secret.
+pub(crate) fn is_prefix_of_secrets(prefix: &str) -> bool {
+    const SERVICES: &[&str] = &[
+        "AWS",
+        "AZURE",
+        "GITHUB",
+        "GITLAB",
+        "GOOGLE",
+        "GCP",
+        "OPENAI",
+        "ANTHROPIC",
+        "NPM",
+        "DOCKER",
+        "STRIPE",
+        "SLACK",
+        "VAULT",
+        "TF_VAR",
+        "HF",
+        "CLOUDFLARE",
+        "DATABASE",
+        "DB",
+        "PG",
+        "API",
+    ];
+    let front = prefix.trim_end_matches('_').to_ascii_uppercase();
+    SERVICES.contains(&front.as_str()) || is_secret_name(&front)
+}
+
 /// Whether a variable of this name holds a secret by its name.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();

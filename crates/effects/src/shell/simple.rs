@@ -10,7 +10,7 @@ use crate::mark;
 use crate::net;
 use crate::path;
 use crate::run::Run;
-use crate::shell::scope::{Scope, Var};
+use crate::shell::scope::{Scope, Var, general};
 use crate::shell::syntax::{Assign, Here, Redirect, RedirectKind, Value, Word};
 
 /// What redirections leave for the command.
@@ -192,7 +192,7 @@ impl Run<'_> {
         if let Some(stdout) = self.aliased(scope, words, stdin) {
             return stdout;
         }
-        let argv = self.fields(scope, words);
+        let argv = self.fields_but_loaded(scope, words);
         let mut env = Vec::new();
         for assign in assigns {
             let value = self.value(scope, assign);
@@ -281,8 +281,7 @@ impl Run<'_> {
         let value = match (value, old) {
             (Var::List(new), Some(Var::List(mut old))) if assign.append => {
                 old.extend(new);
-                old.truncate(VALUES_MAX * 8);
-                Var::List(old)
+                Var::List(few(old))
             }
             (Var::Scalar(new), Some(Var::Scalar(old))) if assign.append => {
                 let new = new.first().cloned().unwrap_or_default();
@@ -297,8 +296,7 @@ impl Run<'_> {
             }
             (Var::Scalar(new), Some(Var::List(mut old))) => {
                 old.extend(new);
-                old.truncate(VALUES_MAX * 8);
-                Var::List(old)
+                Var::List(few(old))
             }
             (Var::Scalar(new), None) if assign.element => Var::List(new),
             (Var::Scalar(new), None) if assign.append => {
@@ -308,6 +306,14 @@ impl Run<'_> {
             (value, _) => value,
         };
         scope.set(assign.name, value);
+    }
+}
+
+/// The values of a list; one that stands for all where there are too many to keep.
+fn few(values: Vec<String>) -> Vec<String> {
+    match values.len() > VALUES_MAX * 8 {
+        true => vec![general(&values)],
+        false => values,
     }
 }
 

@@ -183,6 +183,8 @@ pub(crate) enum Op<'a> {
     Element(Option<usize>),
     /// `${!x}`, whatever is done to it.
     Indirect,
+    /// `${!x*}`: the names of variables that begin so.
+    Names,
     /// Everything else: the value is not known; inner expansions still happen.
     Other(Vec<Part<'a>>),
 }

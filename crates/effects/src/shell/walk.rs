@@ -66,7 +66,7 @@ impl Run<'_> {
         } else if mark::without_data(text).trim() == mark::FILE.to_string() {
             self.unknown(Verb::Does, Reason::Script);
             return true;
-        } else if text.contains([mark::VOID, mark::SECRET, mark::INIT, mark::FILE])
+        } else if text.contains([mark::VOID, mark::SECRET, mark::INIT, mark::FILE, mark::LINE])
             || text.trim() == mark::WORD.to_string()
         {
             self.unknown(Verb::Runs, Reason::RunText);
@@ -139,7 +139,11 @@ impl Run<'_> {
         let mut flow = stdin.to_owned();
         for stage in &item.stages {
             let mut inner = scope.clone();
+            let before = self.out.len();
             flow = self.command(&mut inner, stage, &flow);
+            if self.are_lines(before, &flow) {
+                flow = mark::LINE.to_string();
+            }
         }
         flow
     }

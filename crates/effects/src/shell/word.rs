@@ -296,6 +296,10 @@ impl<'a> Parser<'a> {
 
     fn operation(&mut self, indirect: bool, length: bool, subscript: Op<'a>) -> Parse<Op<'a>> {
         let op = match (self.at(0), self.at(1)) {
+            (b'*' | b'@', b'}') if indirect => {
+                self.pos += 1;
+                return Ok(Op::Names);
+            }
             (b'}', _) if indirect => Op::Other(Vec::new()),
             (b'}', _) if length => Op::Length,
             (b'}', _) => return Ok(subscript),

@@ -73,6 +73,65 @@ fn a_recursive_search_does_not_count_for_what_lies_below() {
     assert!(effects.paths(Verb::Reads).all(|path| !path.is_tree()));
 }
 
+/// Hosts expand stars and braces of a path, or ask for just that name.
+#[test]
+fn the_path_of_a_call_may_be_a_pattern() {
+    for (call, fact) in [
+        (r#"{"kind":"delete","path":".g*"}"#, "deletes /home/dev/project/.g* and all below"),
+        (r#"{"kind":"delete","path":"*"}"#, "deletes /home/dev/project/* and all below"),
+        (
+            r#"{"kind":"delete","path":"{.git,src}"}"#,
+            "deletes /home/dev/project/.git and all below",
+        ),
+        (r#"{"kind":"delete","path":"{.git,src}"}"#, "deletes /home/dev/project/src and all below"),
+        (r#"{"kind":"read","path":"~/.ssh/*"}"#, "reads /home/dev/.ssh/*"),
+        (r#"{"kind":"read","path":"src/{id}.ts"}"#, "reads /home/dev/project/src/{id}.ts"),
+        (
+            r#"{"kind":"write","path":"app/[slug]/page.tsx"}"#,
+            "writes /home/dev/project/app/[slug]/page.tsx",
+        ),
+        (
+            r#"{"kind":"search","path":"src","pattern":"KEY","glob":"*.{ts,env}"}"#,
+            "reads /home/dev/project/src/**/*.env",
+        ),
+    ] {
+        let seen = lines(&of(call));
+        assert!(seen.contains(&fact.to_owned()), "{call}: {seen:?}");
+    }
+    let left_out = lines(&of(r#"{"kind":"search","path":".","pattern":"KEY","glob":"!.env"}"#));
+    assert_eq!(left_out, ["reads /home/dev/project"]);
+}
+
+#[test]
+fn a_patch_that_renames_or_copies_or_links_a_file_reads_it() {
+    for (patch, fact) in [
+        (
+            "diff --git a/.env b/src/e.txt\nsimilarity index 100%\nrename from .env\nrename to src/e.txt\n",
+            "reads /home/dev/project/.env",
+        ),
+        (
+            "diff --git a/.env b/e\nsimilarity index 100%\ncopy from .env\ncopy to e\n",
+            "reads /home/dev/project/.env",
+        ),
+        (
+            "*** Begin Patch\n*** Update File: .env\n*** Move to: e.txt\n@@\n-x\n+y\n*** End Patch\n",
+            "reads /home/dev/project/.env",
+        ),
+        (
+            "diff --git a/k b/k\nnew file mode 120000\n--- /dev/null\n+++ b/k\n@@ -0,0 +1 @@\n+/root/.ssh/id_rsa\n\\ No newline at end of file\n",
+            "reads /root/.ssh/id_rsa",
+        ),
+        (
+            "diff --git a/a/k b/a/k\nnew file mode 120000\n--- /dev/null\n+++ b/a/k\n@@ -0,0 +1 @@\n+../.env\n",
+            "reads /home/dev/project/.env",
+        ),
+    ] {
+        let call = Call::Patch { patch: patch.to_owned(), cwd: None };
+        let seen = lines(&effects(&call, &context()));
+        assert!(seen.contains(&fact.to_owned()), "{patch}: {seen:?}");
+    }
+}
+
 #[test]
 fn patches_of_both_kinds_name_what_they_write_and_delete() {
     let patch = "*** Begin Patch\n*** Add File: new.rs\n+x\n*** Update File: a.rs\n*** Move to: b.rs\n@@\n-x\n+y\n*** Delete File: old.rs\n*** End Patch\n";

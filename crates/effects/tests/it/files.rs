@@ -35,6 +35,12 @@ impl FileSystem for Memory {
     fn read(&self, path: &str, bytes_max: usize) -> Option<String> {
         self.1.get(path).filter(|text| text.len() <= bytes_max).cloned()
     }
+
+    fn names(&self, path: &str, count_max: usize) -> Vec<String> {
+        let below = |at: &String| Some(at.strip_prefix(path)?.strip_prefix('/')?.to_owned());
+        let names = self.0.keys().filter_map(below).filter(|name| !name.contains('/'));
+        names.take(count_max).collect()
+    }
 }
 
 fn seen(files: &Memory, command: &str) -> Effects {
@@ -210,4 +216,184 @@ fn a_script_for_a_shell_that_is_there_and_cannot_be_read_may_do_anything() {
     for command in ["bash small.sh", "bash none.sh", "node dist/bundle.js", "bash -n big.sh"] {
         assert!(!runs_unknown(command), "{command}: {:?}", lines(&seen(&files, command)));
     }
+}
+
+const EVIL: &str = "deletes /srv/old and all below";
+
+/// Holds a fact of each command, and of none of the others.
+fn hold(files: &Memory, fact: &str, with: &[&str], without: &[&str]) {
+    for command in with {
+        let seen = lines(&seen(files, command));
+        assert!(seen.contains(&fact.to_owned()), "{command}: {seen:?}");
+    }
+    for command in without {
+        let seen = lines(&seen(files, command));
+        assert!(!seen.contains(&fact.to_owned()), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn recipes_of_just_and_what_they_need_are_read() {
+    let text = "old := \"/srv/old\"\nbuild:\n    cargo build\nevil: build\n    @rm -rf {{old}}\nall: (evil)\n    echo hi\n\
+        args *rest=\"\":\n    rm -rf {{rest}}\n[private]\nscript:\n    #!/usr/bin/env python3\n    import shutil\n    shutil.rmtree('/srv/old')\n";
+    let files = Memory::default()
+        .file("/home/dev/project/justfile", text)
+        .file("/home/dev/project/ci/justfile", text);
+    let with = [
+        "just evil",
+        "just build evil",
+        "just -f justfile evil",
+        "just --justfile ./justfile evil",
+        "just -d ci evil",
+        "just all",
+        "just args /srv/old",
+        "just script",
+    ];
+    let without =
+        ["just", "just build", "just args src", "just -n evil", "just --list", "just --show evil"];
+    hold(&files, EVIL, &with, &without);
+}
+
+#[test]
+fn tasks_of_a_taskfile_and_what_they_need_are_read() {
+    let text = "version: '3'\nvars:\n  A: b\ntasks:\n  default:\n    cmds:\n      - echo hi\n  build:\n    desc: builds\n    cmds:\n      - go build ./...\n  \
+        evil:\n    cmds:\n      - cmd: rm -rf /srv/old\n        silent: true\n  deps:\n    deps: [build, evil]\n  calls:\n    cmds:\n      - task: evil\n  \
+        short: rm -rf /srv/old\n  long:\n    cmds:\n      - |\n        echo hi\n        rm -rf /srv/old\n";
+    let files = Memory::default().file("/home/dev/project/Taskfile.yml", text);
+    let with = [
+        "task evil",
+        "task -t Taskfile.yml evil",
+        "task build evil",
+        "task deps",
+        "task calls",
+        "task short",
+        "task long",
+    ];
+    let without = ["task", "task build", "task -n evil", "task --list", "task --summary evil"];
+    hold(&files, EVIL, &with, &without);
+}
+
+#[test]
+fn a_dry_run_of_make_runs_what_it_always_runs() {
+    let make = "x := $(shell rm -rf /srv/read)\nall: evil\nevil:\n\trm -rf /srv/old\nplus:\n\t+rm -rf /srv/old\n";
+    let files = Memory::default().file("/home/dev/project/Makefile", make);
+    hold(
+        &files,
+        EVIL,
+        &["make evil", "make", "make -n plus"],
+        &["make -n evil", "make --dry-run", "make --just-print all"],
+    );
+    hold(&files, "deletes /srv/read and all below", &["make -n", "make evil"], &["make --version"]);
+}
+
+#[test]
+fn scripts_that_a_pattern_names_are_read() {
+    let files = Memory::default()
+        .file("/home/dev/project/scripts/evil.sh", "rm -rf /srv/old\n")
+        .file("/home/dev/project/scripts/build.sh", "cargo build\n")
+        .file(
+            "/home/dev/project/scripts/deep/evil.py",
+            "import shutil\nshutil.rmtree('/srv/old')\n",
+        )
+        .file("/home/dev/project/ok/build.sh", "cargo build\n");
+    let with = [
+        "find scripts -name evil.sh -exec sh {} \\;",
+        "find scripts -name 'evil*' -exec bash {} +",
+        "bash scripts/*.sh",
+        "for s in scripts/*.sh; do sh $s; done",
+        "for s in scripts/*.sh; do ./$s; done",
+        "ls scripts/*.sh | xargs -n1 sh",
+        "find . -name '*.py' -exec python3 {} \\;",
+    ];
+    let without = [
+        "bash ok/*.sh",
+        "bash scripts/b*.sh",
+        "find scripts -name evil.sh -exec cat {} \\;",
+        "for s in scripts/*.sh; do bash -n $s; done",
+    ];
+    hold(&files, EVIL, &with, &without);
+}
+
+#[test]
+fn what_code_on_the_command_line_takes_in_is_read() {
+    let files = Memory::default()
+        .file("/home/dev/project/scripts/evil.py", "import shutil\nshutil.rmtree('/srv/old')\n")
+        .file(
+            "/home/dev/project/scripts/evil.js",
+            "require('fs').rmSync('/srv/old', {recursive: true})\n",
+        )
+        .file("/home/dev/project/scripts/good.py", "print(1)\n")
+        .file(
+            "/home/dev/project/package.json",
+            r#"{"scripts":{"evil":"rm -rf /srv/old","build":"vite build"}}"#,
+        );
+    let with = [
+        "python3 -m scripts.evil",
+        "python3 -c 'import scripts.evil'",
+        "python3 -c 'from scripts import evil'",
+        "python3 -c \"import runpy; runpy.run_path('scripts/evil.py')\"",
+        "python3 -c \"import importlib; importlib.import_module('scripts.evil')\"",
+        "python3 - <<'EOF'\nimport scripts.evil\nEOF",
+        "node -r ./scripts/evil.js -e 1",
+        "node --import ./scripts/evil.js src/x.js",
+        "node -e \"require('./scripts/evil.js')\"",
+        "node -e \"require('./scripts/evil')\"",
+        "node -e \"import('./scripts/evil.js')\"",
+        "node --run evil",
+    ];
+    let without = [
+        "python3 -m scripts.good",
+        "python3 -c 'import scripts.good'",
+        "python3 -c \"print('import scripts.evil')\"",
+        "node -e \"require('evil')\"",
+        "node --run build",
+    ];
+    hold(&files, EVIL, &with, &without);
+}
+
+#[test]
+fn a_file_of_variables_is_loaded_and_not_shown() {
+    let files =
+        Memory::default().file("/home/dev/project/.env", "API_KEY=abc\nPORT=1\nrm -rf /srv/old\n");
+    hold(
+        &files,
+        "reads /home/dev/project/.env",
+        &["cat .env", "X=$(cat .env)", "set -x; . ./.env"],
+        &[
+            "source .env && npm start",
+            "set -a; . ./.env; set +a",
+            "export $(grep -v '^#' .env | xargs)",
+        ],
+    );
+    hold(&files, EVIL, &["source .env"], &[]);
+    let shows = |command: &str| {
+        lines(&seen(&files, command)).iter().any(|line| line.starts_with("exposes"))
+    };
+    for command in [
+        "source .env; echo $API_KEY",
+        "export $(cat .env | xargs); echo $API_KEY",
+        "source .env; env",
+    ] {
+        assert!(shows(command), "{command}: {:?}", lines(&seen(&files, command)));
+    }
+    for command in ["source .env; echo $PORT", "env $(cat .env | xargs) npm start"] {
+        assert!(!shows(command), "{command}: {:?}", lines(&seen(&files, command)));
+    }
+}
+
+#[test]
+fn a_new_key_does_not_take_the_place_of_another() {
+    let files = Memory::default().file("/home/dev/.ssh/id_old", "k");
+    hold(
+        &files,
+        "writes /home/dev/.ssh/id_old",
+        &["ssh-keygen -f ~/.ssh/id_old"],
+        &["ssh-keygen -f ~/.ssh/id_new"],
+    );
+    hold(
+        &files,
+        "escalates keys",
+        &["ssh-keygen -f ~/.ssh/id_new"],
+        &["ssh-keygen -f ~/.ssh/id_old", "ssh-keygen -f ./key"],
+    );
 }

@@ -52,6 +52,14 @@ const SHAPES: &[&str] = &[
     "echo 'a",
     "x=\"a b c\"; for i in $x; do echo $i; done; ",
     "g(){ echo a; }; g; ",
+    "cd *; rm *; ",
+    "cd *; rm a; ",
+    "cd a; rm b; ",
+    "set -- \"$@\" x; ",
+    "a+=(x); ",
+    "ln -s la lb; rm lb; ",
+    "mkdir $(cat a)/b; ",
+    "python3 -c \"p='.env'; f(p); f(p)\"; ",
 ];
 
 fn fastest(text: &str) -> Duration {

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use crate::effect::{Reason, Verb};
 use crate::mark;
+use crate::program::code::credentials;
 use crate::program::code::value::{self, arguments, list};
 use crate::program::table::Lang;
 use crate::run::Run;
@@ -154,6 +155,7 @@ impl Run<'_> {
     /// Finds the calls in a text, once from front to back.
     pub(crate) fn calls(&mut self, scope: &Scope, lang: Lang, text: &str) {
         let bytes = text.as_bytes();
+        let mut left = credentials::are_mentioned(text).then_some(credentials::ASSIGNED_MAX);
         let mut at = 0;
         let mut word = None;
         while let Some(byte) = bytes.get(at) {
@@ -172,7 +174,8 @@ impl Run<'_> {
             if let Some(from) = word.take() {
                 let name = text.get(from..at).unwrap_or_default();
                 let rest = text.get(at..).unwrap_or_default();
-                self.call_at(scope, lang, name, text.get(..from).unwrap_or_default(), rest, text);
+                let before = text.get(..from).unwrap_or_default();
+                self.call_at(scope, lang, name, before, rest, (text, &mut left));
             }
             if ends {
                 word = Some(at);
@@ -209,7 +212,8 @@ impl Run<'_> {
         }
         if let Some(from) = word {
             let name = text.get(from..).unwrap_or_default();
-            self.call_at(scope, lang, name, text.get(..from).unwrap_or_default(), "", text);
+            let before = text.get(..from).unwrap_or_default();
+            self.call_at(scope, lang, name, before, "", (text, &mut left));
         }
     }
 
@@ -220,12 +224,14 @@ impl Run<'_> {
         chain: &str,
         before: &str,
         rest: &str,
-        whole: &str,
+        within: (&str, &mut Option<u32>),
     ) {
+        let (whole, left) = within;
         let chain = chain.trim_end_matches(':');
         let cut = chain.rfind(['.', ':', '>']).map_or(0, |at| at + 1);
         let name = chain.get(cut..).unwrap_or_default();
         let owner = chain.get(..cut).unwrap_or_default().trim_end_matches(['.', ':', '>', '-']);
+        let receiver = owner;
         let owner = if owner.is_empty() && cut > 0 { owner_of(before) } else { owner };
         if matches!(name, "qx" | "x") && rest.starts_with(['{', '(', '/', '[']) {
             let close = rest.find(['}', ')', ']']).unwrap_or(rest.len());
@@ -236,13 +242,34 @@ impl Run<'_> {
             }
             return;
         }
-        if !judged().contains_key(name) {
+        if name == "getattr" && lang == Lang::Python {
+            self.call_by_name(scope, before, rest, (whole, left));
             return;
         }
-        let receiver = owner;
-        let owner = owner.rsplit(['.', ':']).next().unwrap_or_default();
-        let owner = module_of(owner, name, whole);
-        let Some(does) = judge(lang, owner, name) else { return };
+        let does = if judged().contains_key(name) {
+            let owner = owner.rsplit(['.', ':']).next().unwrap_or_default();
+            judge(lang, module_of(owner, name, whole), name)
+        } else {
+            None
+        };
+        let Some(does) = does else {
+            if let Some(left) = left
+                && let Some(inside) = rest.trim_start().strip_prefix('(')
+            {
+                let args = arguments(inside).0;
+                self.credentials_given(scope, name, &args, whole, left);
+                if cut > 0 && !args.first().is_some_and(|mode| opens_to_write(mode)) {
+                    self.credentials_asked(
+                        scope,
+                        name,
+                        &format!("{before}{receiver}"),
+                        whole,
+                        left,
+                    );
+                }
+            }
+            return;
+        };
         let bare = matches!(lang, Lang::Perl | Lang::Ruby);
         let args: Vec<&str> = match rest.trim_start().strip_prefix('(') {
             Some(inside) => arguments(inside).0,
@@ -264,6 +291,24 @@ impl Run<'_> {
         }
         let owned = format!("{before}{receiver}");
         self.call_does(scope, lang, does, &args, (&owned, whole));
+    }
+
+    /// `getattr(module, "name")(..)`: the call by that name.
+    fn call_by_name(
+        &mut self,
+        scope: &Scope,
+        before: &str,
+        rest: &str,
+        within: (&str, &mut Option<u32>),
+    ) {
+        let Some(inside) = rest.trim_start().strip_prefix('(') else { return };
+        let (args, after) = arguments(inside);
+        let [owner, name, ..] = args.as_slice() else { return };
+        let Some((name, _)) = value::literal(name) else { return };
+        let called = after.trim_start().starts_with('(');
+        if called && judged().contains_key(name.as_str()) && !owner.contains('(') {
+            self.call_at(scope, Lang::Python, &format!("{owner}.{name}"), before, after, within);
+        }
     }
 
     /// What a found call does; `around` is the text before it and the whole text.
@@ -446,6 +491,12 @@ fn is_keyword(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
+/// Whether the first argument of an `open` that belongs to a path says that it is written.
+fn opens_to_write(mode: &str) -> bool {
+    let mode = mode.trim_start_matches("mode=");
+    mode.starts_with(['"', '\'']) && mode.len() < 8 && mode.contains(['w', 'a', 'x', '+'])
+}
+
 fn line_starts(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -472,19 +523,10 @@ fn owner_of(before: &str) -> &str {
 
 /// The path that a method like `.unlink()` is called on: `Path("x")`.
 fn receiver(before: &str, whole: &str) -> String {
-    let before = before.trim_end();
-    if let Some(inside) = before.strip_suffix(')') {
-        let start = inside.rfind("Path(").unwrap_or(0);
-        let expression = format!("{})", inside.get(start..).unwrap_or_default());
-        return value::value(&expression, whole, 0);
+    match value::expression_before(before) {
+        "" => mark::VOID.to_string(),
+        expression => value::value(expression, whole, 0),
     }
-    let start =
-        before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
-    let name = before.get(start..).unwrap_or_default();
-    if name.is_empty() {
-        return mark::VOID.to_string();
-    }
-    value::value(name, whole, 0)
 }
 
 /// The module that a short name stands for: `import subprocess as s`, `from os import remove`,
@@ -538,6 +580,7 @@ fn taken_from<'t>(name: &str, whole: &'t str) -> Option<&'t str> {
 fn is_bare_argument(rest: &str) -> bool {
     let text = rest.trim_start();
     text.starts_with(['"', '\'', '$', '<', '`'])
+        || text.starts_with("*%w")
         || (rest.starts_with(' ') && text.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 

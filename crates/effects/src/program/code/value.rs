@@ -121,8 +121,42 @@ pub(crate) fn arguments(text: &str) -> (Vec<&str>, &str) {
     (list, "")
 }
 
+/// The expression that ends where `before` does: a name, a call, a method of something, what stands in
+/// parentheses. Empty if there is none, or if it is long.
+pub(crate) fn expression_before(before: &str) -> &str {
+    let before = before.trim_end();
+    let bytes = before.as_bytes();
+    let least = bytes.len().saturating_sub(512);
+    let mut from = bytes.len();
+    let mut depth = 0u32;
+    while from > least {
+        match bytes.get(from - 1) {
+            Some(b')' | b']') => depth += 1,
+            Some(b'(' | b'[') if depth == 0 => break,
+            Some(b'(' | b'[') => depth -= 1,
+            Some(quote @ (b'"' | b'\'')) => {
+                let inside = before.get(..from - 1).unwrap_or_default();
+                match inside.rfind(char::from(*quote)) {
+                    Some(open) => from = open + 1,
+                    None => return "",
+                }
+            }
+            Some(b) if depth > 0 || b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.') => {}
+            Some(_) | None => break,
+        }
+        from -= 1;
+    }
+    before.get(from..).filter(|_| depth == 0).unwrap_or_default().trim_start_matches('.')
+}
+
 /// The words of a list literal `["a", "b"]`, or `None`.
 pub(crate) fn list(text: &str, whole: &str) -> Option<Vec<String>> {
+    // Ruby's words in brackets.
+    if let Some(words) = text.trim().trim_start_matches('*').strip_prefix("%w") {
+        let words = words.get(1..).unwrap_or_default();
+        let end = words.find([']', ')', '}']).unwrap_or(words.len());
+        return Some(words.get(..end)?.split_whitespace().map(str::to_owned).collect());
+    }
     let inside = text.trim().strip_prefix(['[', '('])?;
     let (items, _) = arguments(inside);
     Some(items.iter().map(|item| value(item, whole, 0)).collect())
@@ -148,6 +182,12 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
             Some('.') if after.starts_with(".split(") => string,
             Some(_) => unknown,
         };
+    }
+    if let Some(inside) = text.strip_prefix('(') {
+        let (args, after) = arguments(inside);
+        let [only] = args.as_slice() else { return unknown };
+        let base = value(only, whole, depth + 1);
+        return if after.starts_with('.') { method(&base, after, whole, depth) } else { base };
     }
     if text.starts_with('[') {
         // One value for all of a list: enough for a loop over it.
@@ -204,8 +244,14 @@ fn called(last: &str, inside: &str, whole: &str, depth: u32) -> String {
     }
     let first = || args.first().map_or(unknown.clone(), |arg| value(arg, whole, depth + 1));
     let base = match last {
-        "expanduser" | "Path" | "PurePath" | "PosixPath" | "abspath" | "realpath" | "resolve"
-        | "String" | "str" | "quote" | "normpath" | "expand_path" => first(),
+        "Path" | "PurePath" | "PosixPath" if args.len() > 1 => {
+            let parts: Vec<String> = args.iter().map(|arg| value(arg, whole, depth + 1)).collect();
+            parts.join("/")
+        }
+        "expanduser" | "Path" | "PurePath" | "PosixPath" | "Pathname" | "file" | "abspath"
+        | "realpath" | "resolve" | "String" | "str" | "quote" | "normpath" | "expand_path" => {
+            first()
+        }
         "home" | "homedir" => "~".to_owned(),
         "cwd" | "getcwd" | "pwd" => ".".to_owned(),
         "glob" | "iglob" | "globSync" => globbed(&first()),
@@ -250,7 +296,11 @@ fn method(base: &str, after: &str, whole: &str, depth: u32) -> String {
         "rglob" => format!("{base}/{}{}", mark::DEEP, globbed(&argument())),
         "glob" => format!("{base}/{}", globbed(&argument())),
         "iterdir" => format!("{base}/{}", mark::ANY),
-        "joinpath" | "join" => format!("{base}/{}", argument()),
+        "joinpath" | "join" => {
+            let (args, _) = arguments(rest.get(1..).unwrap_or_default());
+            let parts = args.iter().map(|arg| value(arg, whole, depth + 1));
+            std::iter::once(base.to_owned()).chain(parts).collect::<Vec<_>>().join("/")
+        }
         "with_suffix" | "with_name" => format!("{}/{}", folder_of(base), mark::WORD),
         "parent" => folder_of(base).to_owned(),
         "name" | "stem" => mark::WORD.to_string(),
