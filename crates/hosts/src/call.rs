@@ -21,8 +21,10 @@ pub(crate) enum Reading {
     Delete(&'static [&'static str]),
     /// An address that is fetched.
     Fetch(&'static str),
-    /// Files that are searched: the folder, the pattern of names.
+    /// Files that are looked for: the folder, the pattern of names.
     Search(&'static [&'static str], &'static [&'static str]),
+    /// Files whose content is searched: the folder, the pattern of their names.
+    Grep(&'static [&'static str], &'static [&'static str]),
     /// What the web is asked.
     Web(&'static str),
     /// A sub-agent.
@@ -72,6 +74,11 @@ pub(crate) fn read(tools: Tools, call: &ToolCall) -> Option<Json> {
             ("kind", "search".into()),
             ("path", first(path).unwrap_or_default()),
             ("pattern", first(pattern).unwrap_or_default()),
+        ]),
+        Reading::Grep(path, glob) => of([
+            ("kind", "search".into()),
+            ("path", first(path).unwrap_or_default()),
+            ("glob", first(glob).unwrap_or_default()),
         ]),
         Reading::Web(query) => of([("kind", "search".into()), ("query", text(query)?)]),
         Reading::Task(agent) => {

@@ -100,7 +100,7 @@ pub(crate) static TOOLS: Tools = &[
     ("MultiEdit", Reading::Edit(&["file_path"])),
     ("NotebookEdit", Reading::Edit(&["notebook_path"])),
     ("Glob", Reading::Search(&["path"], &["pattern"])),
-    ("Grep", Reading::Search(&["path"], &["glob"])),
+    ("Grep", Reading::Grep(&["path"], &["glob"])),
     ("WebFetch", Reading::Fetch("url")),
     ("WebSearch", Reading::Web("query")),
     ("Agent", Reading::Task(&["subagent_type"])),

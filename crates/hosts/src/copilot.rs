@@ -65,7 +65,7 @@ static TOOLS: Tools = &[
     ("edit", Reading::Edit(&["path"])),
     ("str_replace", Reading::Edit(&["path"])),
     ("glob", Reading::Search(&["path"], &["pattern"])),
-    ("grep", Reading::Search(&["path"], &["glob"])),
+    ("grep", Reading::Grep(&["path"], &["glob"])),
     ("web_fetch", Reading::Fetch("url")),
     ("web_search", Reading::Web("query")),
     ("task", Reading::Task(&["agent_type"])),

@@ -73,7 +73,7 @@ static TOOLS: Tools = &[
     ("Write", Reading::Write(PATHS, &["contents", "content"])),
     ("Edit", Reading::Edit(PATHS)),
     ("Delete", Reading::Delete(PATHS)),
-    ("Grep", Reading::Search(&["path"], &["glob"])),
+    ("Grep", Reading::Grep(&["path"], &["glob"])),
     ("Task", Reading::Task(&["subagent_type"])),
 ];
 

@@ -65,9 +65,9 @@ static TOOLS: Tools = &[
     ("write_file", Reading::Write(PATHS, &["content"])),
     ("replace", Reading::Edit(PATHS)),
     ("glob", Reading::Search(FOLDERS, &["pattern"])),
-    ("grep_search", Reading::Search(FOLDERS, &["include", "include_pattern"])),
-    ("search_file_content", Reading::Search(FOLDERS, &["include"])),
-    ("read_many_files", Reading::Search(&[], &["include"])),
+    ("grep_search", Reading::Grep(FOLDERS, &["include", "include_pattern"])),
+    ("search_file_content", Reading::Grep(FOLDERS, &["include"])),
+    ("read_many_files", Reading::Grep(&[], &["include"])),
     ("google_web_search", Reading::Web("query")),
     ("invoke_agent", Reading::Task(&["agent_name"])),
 ];

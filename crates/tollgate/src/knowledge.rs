@@ -118,6 +118,12 @@ impl FileSystem for Disk {
         file.take(limit).read_to_string(&mut text).ok().filter(|_| is_file)?;
         (text.len() <= bytes_max).then_some(text)
     }
+
+    fn names(&self, path: &str, count_max: usize) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
+        let names = entries.take(count_max).filter_map(Result::ok);
+        names.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
 }
 
 #[cfg(test)]
