@@ -114,7 +114,11 @@ impl Gate {
                 ..Finding::allow()
             }),
             ApprovalAnswer::TooMany { waiting } => {
-                let reason = format!("{waiting} earlier questions of this session are unanswered");
+                let reason = format!(
+                    "{}; it needs a person, and {waiting} earlier questions of this session are \
+                     unanswered",
+                    request.reason
+                );
                 Err(Finding::refuse(Code::ApprovalRequired, reason, asked.hook.clone()))
             }
             ApprovalAnswer::Failed { cause } => Err(failed_finding(asked, cause)),
