@@ -90,18 +90,7 @@ impl Run<'_> {
                     self.environment();
                     return Some(mark::SECRET.to_string());
                 }
-                if let Some(at) = rest.iter().position(|word| word == "--") {
-                    let args = rest.get(at + 1..).unwrap_or_default();
-                    // More than these are as good as any: a text may add one to them again and again.
-                    let few = args.len() <= VALUES_MAX * 8;
-                    scope.args = few.then(|| Rc::new(args.to_vec()));
-                }
-                let shows = |word: &String| {
-                    word.strip_prefix('-').is_some_and(|letters| letters.contains(['x', 'v']))
-                };
-                if rest.first().is_some_and(shows) {
-                    scope.set(TRACE, Var::Scalar(Vec::new()));
-                }
+                set_arguments(scope, rest);
             }
             "complete" | "bind" | "enable" => self.interactive(scope, rest),
             _ => return None,
@@ -297,6 +286,21 @@ impl Run<'_> {
         if names.is_empty() {
             scope.set("REPLY", Var::Scalar(values));
         }
+    }
+}
+
+/// `set -- a b`, `set -x`.
+fn set_arguments(scope: &mut Scope, rest: &[String]) {
+    if let Some(at) = rest.iter().position(|word| word == "--") {
+        let args = rest.get(at + 1..).unwrap_or_default();
+        // More than these are as good as any: a text may add one to them again and again.
+        let few = args.len() <= VALUES_MAX * 8;
+        scope.args = few.then(|| Rc::new(args.to_vec()));
+    }
+    let shows =
+        |word: &String| word.strip_prefix('-').is_some_and(|letters| letters.contains(['x', 'v']));
+    if rest.first().is_some_and(shows) {
+        scope.set(TRACE, Var::Scalar(Vec::new()));
     }
 }
 

@@ -253,21 +253,8 @@ impl Run<'_> {
             None
         };
         let Some(does) = does else {
-            if let Some(left) = left
-                && let Some(inside) = rest.trim_start().strip_prefix('(')
-            {
-                let args = arguments(inside).0;
-                self.credentials_given(scope, name, &args, whole, left);
-                if cut > 0 && !args.first().is_some_and(|mode| opens_to_write(mode)) {
-                    self.credentials_asked(
-                        scope,
-                        name,
-                        &format!("{before}{receiver}"),
-                        whole,
-                        left,
-                    );
-                }
-            }
+            let owner = (cut > 0).then(|| format!("{before}{receiver}"));
+            self.other_call(scope, name, owner.as_deref(), rest, (whole, left));
             return;
         };
         let bare = matches!(lang, Lang::Perl | Lang::Ruby);
@@ -291,6 +278,26 @@ impl Run<'_> {
         }
         let owned = format!("{before}{receiver}");
         self.call_does(scope, lang, does, &args, (&owned, whole));
+    }
+
+    /// A call that no list speaks of: it matters where it is about a file that holds credentials.
+    fn other_call(
+        &mut self,
+        scope: &Scope,
+        name: &str,
+        owner: Option<&str>,
+        rest: &str,
+        within: (&str, &mut Option<u32>),
+    ) {
+        let (whole, Some(left)) = within else { return };
+        let Some(inside) = rest.trim_start().strip_prefix('(') else { return };
+        let args = arguments(inside).0;
+        self.credentials_given(scope, name, &args, whole, left);
+        if let Some(owner) = owner
+            && !args.first().is_some_and(|mode| opens_to_write(mode))
+        {
+            self.credentials_asked(scope, name, owner, whole, left);
+        }
     }
 
     /// `getattr(module, "name")(..)`: the call by that name.
