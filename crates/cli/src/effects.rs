@@ -1,5 +1,6 @@
 //! What a call would do, as a small table: the effect, its target, and the piece of text it comes from.
 
+use crate::table::{Cell, Column, Table, terminal_width};
 use std::fmt::Write as _;
 use tollgate::Row;
 use tollgate::gate::Event;
@@ -8,6 +9,8 @@ use tollgate::policy::ToolFacts;
 
 /// Widest column of targets and pieces, in characters; what is longer is cut.
 const CELL_CHARS_MAX: usize = 60;
+
+const INDENT: &str = "  ";
 
 /// What the event's call would do, if it has one.
 pub(crate) fn rows(facts: &ToolFacts, event: &Event) -> Vec<Row> {
@@ -20,23 +23,21 @@ pub(crate) fn table(rows: &[Row]) -> String {
     if rows.is_empty() {
         return "nothing is seen that this call would do\n".to_owned();
     }
-    let lines: Vec<[String; 3]> = rows
+    let columns =
+        [Column::text("effect", usize::MAX), Column::text("target", 12), Column::text("from", 12)];
+    let lines: Vec<Vec<Cell>> = rows
         .iter()
         .map(|row| {
             let piece = row.piece.split_whitespace().collect::<Vec<_>>().join(" ");
-            [row.effect.to_owned(), cell(&row.target), cell(&piece)]
+            [row.effect.to_owned(), cell(&row.target), cell(&piece)].map(Cell::plain).into()
         })
         .collect();
-    let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let (effect, target) = (width(0).max(6), width(1).max(6));
-    let mut out = String::new();
-    let heading = ["effect", "target", "from"].map(str::to_owned);
-    for [a, b, c] in std::iter::once(&heading).chain(&lines) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "  {a:<effect$}  {b:<target$}  {c}");
+    // Into a pipe nothing is cut but what is long; a terminal gets lines that fit.
+    let width = terminal_width().map(|width| width.saturating_sub(INDENT.len()));
+    let table = Table::new(&columns, &lines, width);
+    let mut out = format!("{INDENT}{}", table.head());
+    for line in &lines {
+        let _ = write!(out, "{INDENT}{}", table.row(line));
     }
     out
 }

@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::hosting;
 use crate::output::{answer, say};
 use crate::past;
+use crate::table::terminal_width;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -86,7 +87,8 @@ fn call(arguments: &TryArguments) -> Result<ToolCall, Failure> {
         let kind = canonical.get("kind").and_then(Json::as_str);
         let kind = kind.ok_or_else(|| Failure::usage("--call has no `kind`", CALL_REMEDY))?;
         if let Some(why) = misread(&canonical) {
-            return Err(Failure::usage(format!("--call is not understood: {why}"), CALL_REMEDY));
+            let message = format!("--call of kind `{kind}` is not understood: {why}");
+            return Err(Failure::usage(message, form(kind).unwrap_or(CALL_REMEDY)));
         }
         let mut call = ToolCall::new(kind, canonical.clone());
         call.call = Some(Arc::new(canonical));
@@ -96,6 +98,23 @@ fn call(arguments: &TryArguments) -> Result<ToolCall, Failure> {
     let remedy = "--args '{\"path\": \"x\"}'";
     let given = arguments.args.as_deref().map(|text| object("--args", text, remedy)).transpose()?;
     Ok(ToolCall::new(tool, given.unwrap_or_else(|| Json::from(Object::default()))))
+}
+
+/// What a call of a kind looks like.
+fn form(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "shell" => r#"{"kind": "shell", "command": "ls", "cwd": "src"}"#,
+        "read" => r#"{"kind": "read", "path": "x"}"#,
+        "write" => r#"{"kind": "write", "path": "x", "content": "text"}"#,
+        "edit" => r#"{"kind": "edit", "path": "x"}"#,
+        "delete" => r#"{"kind": "delete", "path": "x"}"#,
+        "fetch" => r#"{"kind": "fetch", "url": "https://example.com", "method": "GET"}"#,
+        "search" => r#"{"kind": "search", "path": "src", "glob": "*.rs"}"#,
+        "mcp" => r#"{"kind": "mcp", "server": "s", "tool": "t", "arguments": {}}"#,
+        "task" => r#"{"kind": "task", "agent": "reviewer"}"#,
+        "patch" => r#"{"kind": "patch", "patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"}"#,
+        _ => return None,
+    })
 }
 
 /// The object that an option holds.
@@ -127,11 +146,33 @@ fn text(rows: &[Row], decision: &Decision, verdict: Verdict) -> String {
     out.push('\n');
     if verdict != Verdict::Allow {
         if let Some(reason) = &decision.reason {
-            let _ = writeln!(out, "  reason: {reason}");
+            out.push_str(&said("reason", reason));
         }
         if let Some(remedy) = &decision.remedy {
-            let _ = writeln!(out, "  remedy: {remedy}");
+            out.push_str(&said("remedy", remedy));
         }
     }
+    out
+}
+
+/// A word and what is said under it, in lines that fit the terminal; into a pipe in one.
+fn said(word: &str, text: &str) -> String {
+    let front = format!("  {word}: ");
+    let width = terminal_width().map_or(usize::MAX, |width| width.max(front.len() + 20));
+    let (mut out, mut at) = (front.clone(), front.len());
+    for (index, piece) in text.split(' ').enumerate() {
+        let long = piece.chars().count();
+        if index > 0 && at + 1 + long > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(front.len()));
+            at = front.len();
+        } else if index > 0 {
+            out.push(' ');
+            at += 1;
+        }
+        out.push_str(piece);
+        at += long;
+    }
+    out.push('\n');
     out
 }
