@@ -217,7 +217,8 @@ pub(crate) fn keep(
 
 fn read_all(key: &Path) -> Result<Vec<Kept>, StoreError> {
     let path = last_checkpoint_file(key);
-    let mut text = Vec::new();
+    // With room for the usual few lines: a buffer that grows takes a read for each of its sizes.
+    let mut text = Vec::with_capacity(4 * 1024);
     match File::open(&path).and_then(|file| file.take(KEPT_BYTES_MAX).read_to_end(&mut text)) {
         Ok(_) => Ok(text.split(|byte| *byte == b'\n').filter_map(Kept::read).collect()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

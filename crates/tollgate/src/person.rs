@@ -13,6 +13,8 @@ use tollgate_store::{HostProcess, SessionShown};
 const ABOVE_MAX: usize = 256;
 /// Programs that only start another one, with the command in their arguments.
 const STARTERS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "env", "timeout"];
+/// Room for a file of `/proc`, in bytes.
+const PROC_BYTES: usize = 1024;
 /// Longest line that is read from a terminal, in bytes.
 const LINE_BYTES_MAX: u64 = 4096;
 
@@ -23,9 +25,17 @@ struct Process {
     started: u64,
 }
 
+/// What a file of `/proc` says. The system gives it no length, and a buffer that starts empty would take a read for
+/// each of its sizes.
+fn told(path: &str) -> Option<String> {
+    let mut text = String::with_capacity(PROC_BYTES);
+    File::open(path).and_then(|mut file| file.read_to_string(&mut text)).ok()?;
+    Some(text)
+}
+
 /// Looks at a process; `None` where the system does not tell.
 fn process(pid: u32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = told(&format!("/proc/{pid}/stat"))?;
     // The name stands in brackets and may itself hold some.
     let (before, rest) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
@@ -51,9 +61,11 @@ fn above() -> impl Iterator<Item = (u32, Process)> {
 /// starter of commands. `None` where the system does not tell.
 pub fn host_process() -> Option<HostProcess> {
     let is_starter = |pid: u32, process: &Process| {
-        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let has_command = arguments.split(|byte| *byte == 0).any(|word| word == b"-c");
-        STARTERS.contains(&&*process.name) && (has_command || process.name == "env")
+        let has_command = || {
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            arguments.split(|byte| *byte == 0).any(|word| word == b"-c")
+        };
+        STARTERS.contains(&&*process.name) && (process.name == "env" || has_command())
     };
     let host = above().find(|(pid, process)| !is_starter(*pid, process));
     host.map(|(pid, process)| HostProcess { pid, started: process.started })

@@ -384,11 +384,45 @@ pub fn user_name() -> String {
     user().map_or_else(|| geteuid().to_string(), |user| user.name.clone())
 }
 
+/// An entry of the user database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) dir: PathBuf,
+}
+
 /// The entry of the operating-system user who runs this, looked up once: a process does not change
 /// whose it is, and each look opens the user database.
-pub(crate) fn user() -> Option<&'static User> {
-    static USER: OnceLock<Option<User>> = OnceLock::new();
-    USER.get_or_init(|| User::from_uid(geteuid()).ok().flatten()).as_ref()
+pub(crate) fn user() -> Option<&'static Entry> {
+    static USER: OnceLock<Option<Entry>> = OnceLock::new();
+    USER.get_or_init(|| {
+        let uid = geteuid();
+        let of_system = || User::from_uid(uid).ok().flatten();
+        let local = || {
+            entry_in_files(Path::new("/etc/nsswitch.conf"), Path::new("/etc/passwd"), uid.as_raw())
+        };
+        local().or_else(|| of_system().map(|user| Entry { name: user.name, dir: user.dir }))
+    })
+    .as_ref()
+}
+
+/// The entry in the system's own file, where that is the first place in which the system looks (nsswitch.conf(5),
+/// passwd(5)). Asking the system loads its whole machinery of name services, which is a good part of the life of a
+/// process for one call.
+fn entry_in_files(services: &Path, passwd: &Path, uid: u32) -> Option<Entry> {
+    let services = fs::read_to_string(services).ok()?;
+    let mut order =
+        services.lines().find_map(|line| line.trim().strip_prefix("passwd:"))?.split_whitespace();
+    if order.next() != Some("files") {
+        return None;
+    }
+    let passwd = fs::read_to_string(passwd).ok()?;
+    let entry = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [name, _, id, _, _, dir, _] = fields.as_slice() else { return None };
+        (id.parse() == Ok(uid)).then(|| Entry { name: (*name).to_owned(), dir: (*dir).into() })
+    };
+    passwd.lines().find_map(entry)
 }
 
 /// Why a layer does not count.
@@ -537,6 +571,35 @@ mod tests {
         } else {
             assert!(matches!(kinds(), Err(PlacesError::NotSafe { .. })));
         }
+    }
+
+    #[test]
+    fn who_runs_this_is_what_the_system_says() {
+        let system = super::User::from_uid(geteuid()).unwrap();
+        let known = super::user().map(|entry| (entry.name.clone(), entry.dir.clone()));
+        assert_eq!(known, system.map(|user| (user.name, user.dir)));
+    }
+
+    #[test]
+    fn an_entry_is_taken_from_the_file_only_where_the_system_looks_there_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let (services, passwd) = (folder.path().join("nsswitch"), folder.path().join("passwd"));
+        fs::write(
+            &passwd,
+            "bad line\nann:x:7:7:Ann:/home/ann:/bin/sh\nbob:x:8:8::/home/bob:/bin/sh\n",
+        )
+        .unwrap();
+        let entry = |order: &str, uid| {
+            fs::write(&services, format!("# order\n{order}\ngroup: files\n")).unwrap();
+            super::entry_in_files(&services, &passwd, uid).map(|entry| (entry.name, entry.dir))
+        };
+        assert_eq!(
+            entry("passwd:  files systemd", 8),
+            Some(("bob".to_owned(), "/home/bob".into()))
+        );
+        assert_eq!(entry("passwd: files", 9), None, "somewhere else, perhaps");
+        assert_eq!(entry("passwd: sss files", 8), None);
+        assert_eq!(entry("shadow: files", 8), None);
     }
 
     #[test]

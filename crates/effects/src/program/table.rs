@@ -518,8 +518,10 @@ fn program(lines: impl Iterator<Item = Cow<'static, str>>) -> Box<Program> {
 
 /// The words of a line's sub-command; none for the program itself.
 fn sub_words(line: &str) -> Vec<Box<str>> {
-    let head = line.split_once(" =").map_or("", |(head, _)| head);
-    head.split_whitespace().skip(1).map(Into::into).collect()
+    // By bytes: hundreds of lines are cut so when a program like git is first met.
+    let end = line.as_bytes().windows(2).position(|pair| pair == b" =").unwrap_or(0);
+    let head = line.get(..end).unwrap_or("");
+    head.split([' ', '\t']).filter(|word| !word.is_empty()).skip(1).map(Into::into).collect()
 }
 
 /// Lines with their numbers, without comments and blanks. A long entry is one long line.
