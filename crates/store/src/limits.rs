@@ -26,6 +26,9 @@ pub const GATHER_MS: u64 = 5;
 pub const GATHER_BYTES: usize = 256 * 1024;
 /// Longest wait for another process that holds the ledger, in milliseconds.
 pub const LOCK_WAIT_MS_MAX: u64 = 5_000;
+/// Longest wait for another process that holds the file of a session, in milliseconds: a step takes
+/// microseconds, and a hook process, which takes several, has to say before its own deadline what it waited for.
+pub const SESSION_WAIT_MS_MAX: u64 = 2_000;
 /// Largest file that says where the ledger ends, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Largest segment that is read when the ledger is opened, in bytes: what a full segment, one batch

@@ -6,10 +6,10 @@
 
 use super::{Decision, EventId, Globals, Host, Json, Name, Payload, ToolCall};
 use super::{Trouble, Verdict, places};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tollgate::gate::{Object, Timestamp};
 use tollgate::policy::private;
 use tollgate::store::HashValue;
@@ -28,6 +28,9 @@ const SWEPT: &str = "swept";
 const SWEEP_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the file of a session is kept after its last change.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Longest wait for another process that changes the file.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// What is remembered of one session.
 pub(super) struct Memory {
@@ -201,11 +204,27 @@ impl Memory {
             .write(true)
             .open(lock)
             .map_err(|error| trouble(&error))?;
-        lock.lock().map_err(|error| trouble(&error))?;
+        wait_for(&lock).map_err(|error| {
+            let file = self.path.with_extension("lock");
+            trouble(&format!("`{}` is held by another process ({error})", file.display()))
+        })?;
         self.kept = read(&self.path)?;
         change(&mut self.kept);
         private::write(&self.path, self.kept.to_json().text().as_bytes())
             .map_err(|error| trouble(&error))
+    }
+}
+
+/// Waits for a lock, though not for ever: before the deadline it has to be said what was waited for.
+fn wait_for(lock: &File) -> Result<(), TryLockError> {
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            locked => return locked,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::file::{self, FileFault, Found, Write};
 use crate::disk::OpenHow;
 use crate::error::StoreError;
 use crate::folder::{FileHeld, check, make, open_file, open_to_read, wait_for};
-use crate::limits::{LOCK_WAIT_MS_MAX, SESSION_IDLE_DAYS_MAX, SESSIONS_KEPT_MAX};
+use crate::limits::{SESSION_IDLE_DAYS_MAX, SESSION_WAIT_MS_MAX, SESSIONS_KEPT_MAX};
 use crate::state::{SessionFault, SessionShown};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -421,7 +421,7 @@ impl Sessions {
     }
 
     fn until(&self) -> Instant {
-        Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX)
+        Instant::now() + Duration::from_millis(SESSION_WAIT_MS_MAX)
     }
 
     /// Waits for the lock of an open file; `None` for one that is gone by then.
@@ -433,7 +433,7 @@ impl Sessions {
     ) -> Result<Option<FileHeld>, SessionFault> {
         let held = match wait_for(file, until) {
             Err(StoreError::Busy { .. }) => {
-                return Err(SessionFault::Busy { wait_ms: LOCK_WAIT_MS_MAX });
+                return Err(SessionFault::Busy { wait_ms: SESSION_WAIT_MS_MAX });
             }
             held => held?,
         };
