@@ -44,7 +44,9 @@ pub const LISTED_MAX: usize = 256;
 /// Most scripts that one pattern stands for.
 pub const SCRIPTS_MATCHED_MAX: usize = 16;
 /// Longest name of the folder that a text goes to step by step; a longer one is not known.
-pub const FOLDER_BYTES_MAX: usize = 512;
+pub const FOLDER_BYTES_MAX: usize = 1_024;
+/// Most wildcards in that name; with more it is somewhere below what is known of it.
+pub const FOLDER_MARKS_MAX: usize = 8;
 /// Longest piece of text kept beside an effect; the rest is cut.
 pub const PIECE_BYTES_MAX: usize = 240;
 /// Longest patch that is read.

@@ -62,6 +62,8 @@ pub(crate) struct Run<'e> {
     pub(crate) remotes: HashMap<String, String>,
     /// Folders whose content this text fetches from the network.
     pub(crate) foreign: Vec<Fetched>,
+    /// Whether the present text of code stands in the command, and is no script of the project.
+    pub(crate) inline: bool,
     /// The functions that are being called.
     pub(crate) calls: Vec<Box<str>>,
     /// What `trap` has put off to the end of the present text.
@@ -93,6 +95,7 @@ impl<'e> Run<'e> {
             links: Vec::new(),
             remotes: HashMap::new(),
             foreign: Vec::new(),
+            inline: false,
             calls: Vec::new(),
             traps: Vec::new(),
             depth: 0,

@@ -31,7 +31,7 @@ impl Run<'_> {
         }
         self.path(scope, Verb::Reads, file, false);
         let matching = self.matching_files(scope, file);
-        for file in &matching {
+        for file in matching.iter().filter(|at| language_of(at).is_none_or(|own| own == lang)) {
             if let Some(text) = self.content(scope, file) {
                 self.run_script_text(scope, lang, &text, args.clone(), stdin);
             }
@@ -39,7 +39,11 @@ impl Run<'_> {
         match self.content(scope, file) {
             Some(text) => {
                 let lang = shebang(&text).filter(|_| lang == Lang::Other).unwrap_or(lang);
-                self.run_script_text(scope, lang, &text, args, stdin)
+                let here = self.is_written_here(scope, file);
+                let outer = std::mem::replace(&mut self.inline, here);
+                let printed = self.run_script_text(scope, lang, &text, args, stdin);
+                self.inline = outer;
+                printed
             }
             None => {
                 self.unknown_script(scope, file, lang);
@@ -63,6 +67,11 @@ impl Run<'_> {
         }
         self.code(scope, lang, text);
         mark::VOID.to_string()
+    }
+
+    /// Whether the text itself has written the file: its code is the command's then.
+    fn is_written_here(&self, scope: &Scope, file: &str) -> bool {
+        path::normalise(&scope.cwd, file).is_some_and(|at| self.written.contains_key(&at))
     }
 
     /// A script whose text is not known: one of the project, or one that nobody can know. Text for a

@@ -166,6 +166,9 @@ impl Run<'_> {
             Lang::Sed => self.sed_script(scope, text),
             Lang::Editor => self.editor_command(scope, text),
             Lang::Awk => {
+                if ["getline", "@include", "@load"].iter().any(|sign| text.contains(sign)) {
+                    self.credentials_among_words(scope, text);
+                }
                 self.awk_script(scope, text);
             }
             Lang::Python
@@ -182,7 +185,7 @@ impl Run<'_> {
                 }
                 self.shell_lines(scope, lang, text);
                 self.calls(scope, lang, text);
-                self.whole_text(lang, text, before);
+                self.whole_text(scope, lang, text, before);
             }
         }
     }
@@ -206,7 +209,7 @@ impl Run<'_> {
     }
 
     /// What shows only in the text as a whole: hidden code, reverse shells, the environment.
-    fn whole_text(&mut self, lang: Lang, text: &str, before: usize) {
+    fn whole_text(&mut self, scope: &Scope, lang: Lang, text: &str, before: usize) {
         let any = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
         let found = |run: &Self, verb| run.out.iter().skip(before).any(|e| e.verb == verb);
         let decodes = any(DECODES) || text.matches("chr(").count() > 3;
@@ -229,6 +232,9 @@ impl Run<'_> {
             self.unknown(Verb::Runs, Reason::RunText);
         }
         let removes = any(&["recursive=true", "recursive = true"]) && text.contains("rm(");
+        if lang == Lang::Other || (lang == Lang::Perl && any(&["@ARGV"])) {
+            self.credentials_among_words(scope, text);
+        }
         if lang == Lang::Other && (any(ACTS) || removes) {
             self.unknown(Verb::Runs, Reason::RunText);
         }

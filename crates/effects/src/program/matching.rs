@@ -26,7 +26,8 @@ impl Run<'_> {
         let Some(pattern) = path::normalise(&scope.cwd, text) else { return Vec::new() };
         // Whatever a program lists is no pattern.
         let name = path::base_name(&pattern);
-        if name.chars().all(|c| matches!(c, mark::WORD | mark::BELOW | mark::DEEP)) {
+        let any = name.chars().all(|c| matches!(c, mark::WORD | mark::BELOW | mark::DEEP));
+        if any && text.starts_with(mark::is_mark) {
             return Vec::new();
         }
         let known = pattern.split(mark::is_mark).next().unwrap_or_default();

@@ -103,7 +103,10 @@ impl Run<'_> {
     fn items(&mut self, scope: &Scope, running: &Running<'_, '_>, lines: bool) -> Vec<String> {
         let file = running.args.value("-a").map(str::to_owned);
         let text = match file {
-            Some(file) => self.content(scope, &file).unwrap_or_else(|| mark::VOID.to_string()),
+            Some(file) => self.content(scope, &file).unwrap_or_else(|| {
+                let own = !mark::has_mark(&file) && !file.starts_with(['/', '~']);
+                if own { mark::LINE.to_string() } else { mark::VOID.to_string() }
+            }),
             None if running.stdin.is_empty() => mark::VOID.to_string(),
             None => running.stdin.replace(mark::FILE, "\u{E00A}"),
         };

@@ -5,13 +5,13 @@
 use std::rc::Rc;
 
 use crate::effect::{Reason, Verb};
-use crate::limits::{FOLDER_BYTES_MAX, VALUES_MAX};
+use crate::limits::{FOLDER_BYTES_MAX, FOLDER_MARKS_MAX, VALUES_MAX};
 use crate::mark;
 use crate::path;
 use crate::program::table::Lang;
 use crate::run::Run;
 use crate::shell::loading::is_env_file;
-use crate::shell::scope::{Scope, Var, general};
+use crate::shell::scope::{Scope, Var, general, is_secret_name};
 
 /// What shells run at every start, and what the set-up of common tools adds to it, below the home folder.
 const LOGIN_FILES: &[&str] = &[
@@ -50,6 +50,12 @@ impl Run<'_> {
                         self.secret_name = "*".into();
                         self.environment();
                     }
+                    return Some(mark::SECRET.to_string());
+                }
+                let shows = rest.iter().any(|word| word.starts_with('-') && word.contains('p'));
+                let secret = rest.iter().find(|word| is_secret_name(word)).filter(|_| shows);
+                if let Some(name) = secret {
+                    self.secret_name = name.as_str().into();
                     return Some(mark::SECRET.to_string());
                 }
                 self.declare(scope, rest);
@@ -160,12 +166,14 @@ impl Run<'_> {
             path::normalise(&scope.cwd, folder).unwrap_or_else(unknown)
         };
         // A text may go deeper and deeper: where a wildcard leads is somewhere below.
-        let to = match mark::has_mark(&to) && !mark::has_void(&to) && to.len() > FOLDER_BYTES_MAX {
+        let deep = mark::has_mark(&to)
+            && to.chars().filter(|c| mark::is_mark(*c)).count() > FOLDER_MARKS_MAX;
+        let to = match deep && !mark::has_void(&to) {
             true => {
                 let known = to.split(mark::is_mark).next().unwrap_or_default();
                 format!("{}/{}", known.trim_end_matches('/'), mark::BELOW)
             }
-            false if to.len() > FOLDER_BYTES_MAX * 2 => unknown(),
+            false if to.len() > FOLDER_BYTES_MAX => unknown(),
             false => to,
         };
         scope.set("OLDPWD", Var::Scalar(vec![here]));
@@ -263,7 +271,8 @@ impl Run<'_> {
         // What stands in a line of a file.
         let line = |text: &String| text.replace(mark::FILE, "\u{E00A}");
         let lines: Vec<String> = lines.iter().map(line).collect();
-        let is_list = name != "read" || rest.iter().any(|word| word.ends_with('a'));
+        let is_list =
+            name != "read" || rest.iter().any(|word| word.starts_with('-') && word.ends_with('a'));
         if is_list {
             let target = names.first().map_or("MAPFILE", |name| name.as_str());
             let list = if lines.is_empty() { vec![mark::VOID.to_string()] } else { lines };
@@ -274,6 +283,7 @@ impl Run<'_> {
             _ if lines.is_empty() => vec![mark::VOID.to_string()],
             [] | [_] if lines.len() <= VALUES_MAX => lines,
             [] | [_] => vec![general(&lines)],
+            _ if lines.iter().any(|line| line.contains(mark::LINE)) => vec![mark::LINE.to_string()],
             _ => {
                 let words: Vec<String> =
                     lines.iter().flat_map(|l| l.split_whitespace()).map(str::to_owned).collect();
@@ -299,7 +309,8 @@ fn set_arguments(scope: &mut Scope, rest: &[String]) {
     }
     let shows =
         |word: &String| word.strip_prefix('-').is_some_and(|letters| letters.contains(['x', 'v']));
-    if rest.first().is_some_and(shows) {
+    let named = matches!(rest, [option, name, ..] if option == "-o" && (name == "xtrace" || name == "verbose"));
+    if named || rest.first().is_some_and(shows) {
         scope.set(TRACE, Var::Scalar(Vec::new()));
     }
 }

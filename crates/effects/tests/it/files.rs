@@ -397,3 +397,25 @@ fn a_new_key_does_not_take_the_place_of_another() {
         &["ssh-keygen -f ~/.ssh/id_old", "ssh-keygen -f ./key"],
     );
 }
+
+/// What a script of the project hands to whatever loads its settings is not what a command reads.
+#[test]
+fn settings_that_a_script_of_the_project_loads_are_no_reading() {
+    let files = Memory::default()
+        .file(
+            "/home/dev/project/app.py",
+            "from dotenv import dotenv_values\nconfig = dotenv_values('.env')\n",
+        )
+        .file("/home/dev/project/show.py", "print(open('.env').read())\n")
+        .file(
+            "/home/dev/project/path.py",
+            "from pathlib import Path\nprint(Path('.env').read_text())\n",
+        );
+    let with = [
+        "python show.py",
+        "python path.py",
+        "python -c \"from dotenv import dotenv_values; print(dotenv_values('.env'))\"",
+        "echo \"import dotenv; print(dotenv.dotenv_values('.env'))\" > x.py; python x.py",
+    ];
+    hold(&files, "reads /home/dev/project/.env", &with, &["python app.py"]);
+}

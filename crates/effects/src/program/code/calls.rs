@@ -292,7 +292,11 @@ impl Run<'_> {
         let (whole, Some(left)) = within else { return };
         let Some(inside) = rest.trim_start().strip_prefix('(') else { return };
         let args = arguments(inside).0;
-        self.credentials_given(scope, name, &args, whole, left);
+        let loads = owner.is_some_and(|owner| owner.to_ascii_lowercase().ends_with("dotenv"))
+            && matches!(name, "load" | "overload" | "config" | "configure");
+        if self.inline && !loads {
+            self.credentials_given(scope, name, &args, whole, left);
+        }
         if let Some(owner) = owner
             && !args.first().is_some_and(|mode| opens_to_write(mode))
         {
@@ -348,8 +352,15 @@ impl Run<'_> {
                 self.code_path(scope, verb, &place, false);
             }
             Does::Write => self.code_path(scope, Verb::Writes, &text(0), false),
-            Does::Read => self.code_path(scope, Verb::Reads, &text(0), false),
-            Does::Open => self.code_opens(scope, args, &text(0), &text(1), &text(2)),
+            Does::Read | Does::Open => {
+                let first = args.first().and_then(|arg| value::looped_values(arg, whole));
+                for path in first.unwrap_or_else(|| vec![text(0)]) {
+                    match does == Does::Open {
+                        true => self.code_opens(scope, args, &path, &text(1), &text(2)),
+                        false => self.code_path(scope, Verb::Reads, &path, false),
+                    }
+                }
+            }
             Does::Copy => {
                 self.code_path(scope, Verb::Reads, &text(0), false);
                 self.code_path(scope, Verb::Writes, &text(1), false);

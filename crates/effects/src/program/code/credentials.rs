@@ -148,6 +148,15 @@ const QUIET: &[&str] = &[
     "loadEnvFile",
     "config",
     "createImmutable",
+    "read_env",
+    "RepositoryEnv",
+    "Config",
+    "configure",
+    "parametrize",
+    "is_relative_to",
+    "samefile",
+    "removeprefix",
+    "pathlib",
     "touch",
     "utime",
     "watch",
@@ -191,12 +200,21 @@ pub(crate) fn are_mentioned(text: &str) -> bool {
 
 /// Whether a value looks like the path of such a file.
 pub(crate) fn is_one(value: &str) -> bool {
-    let is_path = value.len() < 512 && !value.contains([' ', '\n', '\t', '<', '>', '"', '\'', '=']);
+    // `user.key` is a column as well as a file.
+    let is_key = value.ends_with(".key")
+        && !value.contains('/')
+        && !["server", "private", "tls", "ssl", "ca", "client", "master", "rsa", "key", "domain"]
+            .iter()
+            .any(|front| value.starts_with(front));
+    let is_path = !is_key
+        && value.len() < 512
+        && !value.contains([' ', '\n', '\t', '<', '>', '"', '\'', '=']);
     is_path && !value.contains("://") && are_mentioned(value)
 }
 
 impl Run<'_> {
-    /// A call that no list speaks of is given these arguments. `left` counts what may still be looked up.
+    /// A call of a text on the command line, that no list speaks of, is given these arguments. A script of
+    /// the project may hand the same name to whatever loads its settings. `left` counts what may still be looked up.
     pub(crate) fn credentials_given(
         &mut self,
         scope: &Scope,
@@ -249,9 +267,22 @@ impl Run<'_> {
         if !is_name && !are_mentioned(expression) && *left == 0 {
             return;
         }
-        let path = value::value(expression, whole, 0);
-        if is_one(&path) {
-            self.read_credential(scope, &path);
+        let several = value::looped_values(expression, whole);
+        for path in several.unwrap_or_else(|| vec![value::value(expression, whole, 0)]) {
+            if is_one(&path) {
+                self.read_credential(scope, &path);
+            }
+        }
+    }
+
+    /// A text of a language that is not looked into, on the command line: the words in it.
+    pub(crate) fn credentials_among_words(&mut self, scope: &Scope, text: &str) {
+        if !self.inline || !are_mentioned(text) || text.contains("exist") {
+            return;
+        }
+        let ends = |c: char| c.is_whitespace() || "\"'`()[]{},;".contains(c);
+        for word in text.split(ends).filter(|word| is_one(word)).take(16) {
+            self.read_credential(scope, word);
         }
     }
 

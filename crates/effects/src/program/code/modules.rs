@@ -10,7 +10,7 @@ use crate::path;
 use crate::program::code::{language_of, value};
 use crate::program::table::Lang;
 use crate::run::Run;
-use crate::shell::scope::Scope;
+use crate::shell::scope::{Scope, Var};
 
 /// How many modules of one text are looked for.
 const MODULES_MAX: usize = 32;
@@ -49,7 +49,9 @@ const RECORDS: &[&str] =
 impl Run<'_> {
     /// A text of code that stands in the command itself.
     pub(crate) fn inline_code(&mut self, scope: &Scope, lang: Lang, text: &str) {
+        let outer = std::mem::replace(&mut self.inline, true);
         self.code(scope, lang, text);
+        self.inline = outer;
         if RECORDS.iter().any(|sign| text.contains(sign)) {
             self.thing(Verb::Destroys, "dev-database");
         }
@@ -63,19 +65,31 @@ impl Run<'_> {
         }
         let mut files: Vec<String> = Vec::new();
         if lang == Lang::Python {
+            let folder = match scope.vars.get("PYTHONPATH") {
+                Some(Var::Scalar(values)) => values.first().cloned(),
+                Some(Var::List(_)) | None => None,
+            };
             for module in python_modules(text) {
-                files.extend(module_files(&module));
+                let own = module_files(&module);
+                if let Some(folder) = folder.as_deref().filter(|folder| !folder.contains(':')) {
+                    files.extend(own.iter().map(|file| format!("{folder}/{file}")));
+                }
+                files.extend(own);
             }
         }
         for loader in loaders(lang) {
             for (at, _) in text.match_indices(loader).take(MODULES_MAX) {
                 let rest = text.get(at + loader.len()..).unwrap_or_default().trim_start();
                 let Some((name, _)) = value::literal(rest) else { continue };
+                if name.ends_with(".json") {
+                    continue;
+                }
                 if lang == Lang::Node && !name.starts_with(['.', '/']) {
                     continue;
                 }
-                files.push(name.clone());
-                if language_of(&name).is_none() {
+                if language_of(&name).is_some() {
+                    files.push(name);
+                } else {
                     let ends = [".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", "/index.js"];
                     files.extend(ends.iter().map(|end| format!("{name}{end}")));
                 }

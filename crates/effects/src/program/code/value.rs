@@ -330,6 +330,34 @@ fn looped(name: &str, whole: &str, depth: u32) -> Option<String> {
     None
 }
 
+/// The values that `name` takes one after the other in a loop over a list that is written.
+pub(crate) fn looped_values(name: &str, whole: &str) -> Option<Vec<String>> {
+    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !plain {
+        return None;
+    }
+    for front in ["for ", "for(const ", "for (const ", "for(let ", "for (let "] {
+        for (at, _) in whole.match_indices(front).take(32) {
+            let rest = whole.get(at + front.len()..)?;
+            let Some(rest) = rest.strip_prefix(name) else { continue };
+            let Some(list_text) = rest
+                .strip_prefix(" in ")
+                .or_else(|| rest.strip_prefix(" of "))
+                .map(str::trim_start)
+            else {
+                continue;
+            };
+            if list_text.starts_with(['[', '(']) {
+                return list(list_text, whole).map(|mut values| {
+                    values.truncate(16);
+                    values
+                });
+            }
+        }
+    }
+    None
+}
+
 /// What a parameter called `name` is given where its function is called.
 fn passed(name: &str, whole: &str, depth: u32) -> Option<String> {
     let mut values = Vec::new();
