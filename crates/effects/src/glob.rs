@@ -82,9 +82,9 @@ impl PathGlob {
         name.filter(|name| !name.is_empty())
     }
 
-    /// Whether `path` is one that the marked text `marked` may stand for.
+    /// Whether `path` is one that the marked text `marked` may stand for, in letters of any case.
     pub(crate) fn is_meant(marked: &str, path: &str) -> bool {
-        meet(&from_marked(marked), &path.chars().map(Step::Char).collect::<Vec<_>>(), false)
+        meet(&from_marked(marked), &path.chars().map(Step::Char).collect::<Vec<_>>(), true)
     }
 
     /// Whether `path` satisfies the glob.

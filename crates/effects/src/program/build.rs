@@ -113,6 +113,11 @@ impl Run<'_> {
             "i" | "ci" | "add" | "install" => "install".to_owned(),
             sub => sub.to_owned(),
         };
+        // `bun run src/x.ts`.
+        if running.name == "bun" && language_of(&name).is_some() {
+            let args = running.args.positionals.get(1..).unwrap_or_default().to_vec();
+            return Some(self.script_file(scope, Lang::Node, &name, args, ""));
+        }
         self.script_of_package(scope, &name)
     }
 
@@ -210,6 +215,17 @@ impl Run<'_> {
                 return None;
             }
             "this" | "timeit" | "calendar" => return None,
+            "runpy" | "trace" | "pdb" | "cProfile" | "profile" => {
+                let of = rest.iter().find(|word| !word.starts_with('-'));
+                if let Some(name) = of {
+                    self.python_module_file(scope, name);
+                    if language_of(name).is_some() {
+                        self.script_file(scope, Lang::Python, name, Vec::new(), "");
+                    }
+                }
+                self.unknown(Verb::Does, Reason::ProjectCode);
+                return None;
+            }
             _ => {
                 if !self.python_module_file(scope, module) {
                     self.unknown(Verb::Does, Reason::ProjectCode);

@@ -234,6 +234,8 @@ impl Run<'_> {
         let removes = any(&["recursive=true", "recursive = true"]) && text.contains("rm(");
         if lang == Lang::Other || (lang == Lang::Perl && any(&["@ARGV"])) {
             self.credentials_among_words(scope, text);
+        } else {
+            self.credentials_chosen(scope, text);
         }
         if lang == Lang::Other && (any(ACTS) || removes) {
             self.unknown(Verb::Runs, Reason::RunText);

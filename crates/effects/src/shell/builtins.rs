@@ -227,6 +227,11 @@ impl Run<'_> {
             self.unknown(Verb::Does, Reason::SetUpText);
             return String::new();
         }
+        for file in self.matching_files(scope, file) {
+            if let Some(text) = self.content(scope, &file) {
+                self.run_text(&mut scope.clone(), &text, "");
+            }
+        }
         match self.content(scope, file) {
             Some(text) => {
                 let outer = scope.args.clone();

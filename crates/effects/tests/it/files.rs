@@ -304,6 +304,9 @@ fn scripts_that_a_pattern_names_are_read() {
         "for s in scripts/*.sh; do ./$s; done",
         "ls scripts/*.sh | xargs -n1 sh",
         "find . -name '*.py' -exec python3 {} \\;",
+        "find scripts -iname 'EVIL.SH' -exec sh {} \\;",
+        ". scripts/ev*.sh",
+        "ls scripts | xargs -I{} sh scripts/{}",
     ];
     let without = [
         "bash ok/*.sh",
@@ -329,6 +332,12 @@ fn what_code_on_the_command_line_takes_in_is_read() {
         );
     let with = [
         "python3 -m scripts.evil",
+        "python3 -m runpy scripts.evil",
+        "python3 -c \"import sys; sys.path.insert(0, 'scripts'); import evil\"",
+        "PYTHONPATH=scripts python3 -c 'import evil'",
+        "node -e \"new (require('worker_threads').Worker)('./scripts/evil.js')\"",
+        "bun scripts/evil.js",
+        "bun run scripts/evil.js",
         "python3 -c 'import scripts.evil'",
         "python3 -c 'from scripts import evil'",
         "python3 -c \"import runpy; runpy.run_path('scripts/evil.py')\"",

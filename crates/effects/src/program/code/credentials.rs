@@ -223,7 +223,10 @@ impl Run<'_> {
         whole: &str,
         left: &mut u32,
     ) {
-        if name.is_empty() || QUIET.contains(&name) {
+        // What is added to an archive is read.
+        let packs = matches!(name, "add" | "write")
+            && ["tarfile", "zipfile", "ZipFile"].iter().any(|module| whole.contains(module));
+        if name.is_empty() || (QUIET.contains(&name) && !packs) {
             return;
         }
         for arg in args.iter().take(4) {
@@ -272,6 +275,16 @@ impl Run<'_> {
             if is_one(&path) {
                 self.read_credential(scope, &path);
             }
+        }
+    }
+
+    /// Files of a folder that are read where they have such a name: `if name == '.env'`.
+    pub(crate) fn credentials_chosen(&mut self, scope: &Scope, text: &str) {
+        const LISTS: &[&str] = &["listdir(", "scandir(", "iterdir(", "glob(", "readdir", "walk("];
+        const READS: &[&str] = &["open(", "read_text", "read_bytes", "readFile"];
+        let any = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+        if any(LISTS) && any(READS) && !any(&["!=", "not ", "!"]) {
+            self.credentials_among_words(scope, text);
         }
     }
 

@@ -19,7 +19,9 @@ const MODULES_MAX: usize = 32;
 fn loaders(lang: Lang) -> &'static [&'static str] {
     match lang {
         Lang::Python => &["run_path(", "execfile("],
-        Lang::Node => &["require(", "import(", "from ", "import ", "importScripts("],
+        Lang::Node => {
+            &["require(", "import(", "from ", "import ", "importScripts(", "Worker(", "Worker)("]
+        }
         Lang::Ruby => &["require_relative ", "require_relative(", "load ", "load(", "require "],
         Lang::Perl => &["do ", "require "],
         Lang::Php => &[
@@ -69,9 +71,19 @@ impl Run<'_> {
                 Some(Var::Scalar(values)) => values.first().cloned(),
                 Some(Var::List(_)) | None => None,
             };
+            let mut folders: Vec<String> =
+                folder.into_iter().filter(|folder| !folder.contains(':')).collect();
+            for sign in ["sys.path.insert(", "sys.path.append("] {
+                for (at, _) in text.match_indices(sign).take(4) {
+                    let (args, _) =
+                        value::arguments(text.get(at + sign.len()..).unwrap_or_default());
+                    let last = args.last().and_then(|arg| value::literal(arg));
+                    folders.extend(last.map(|(folder, _)| folder));
+                }
+            }
             for module in python_modules(text) {
                 let own = module_files(&module);
-                if let Some(folder) = folder.as_deref().filter(|folder| !folder.contains(':')) {
+                for folder in &folders {
                     files.extend(own.iter().map(|file| format!("{folder}/{file}")));
                 }
                 files.extend(own);
@@ -87,7 +99,7 @@ impl Run<'_> {
                 if lang == Lang::Node && !name.starts_with(['.', '/']) {
                     continue;
                 }
-                if language_of(&name).is_some() {
+                if language_of(&name).is_some() || lang == Lang::Php {
                     files.push(name);
                 } else {
                     let ends = [".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", "/index.js"];

@@ -235,12 +235,11 @@ pub(crate) fn value(text: &str, whole: &str, depth: u32) -> String {
 fn called(last: &str, inside: &str, whole: &str, depth: u32) -> String {
     let unknown = mark::VOID.to_string();
     let (args, after) = arguments(inside);
-    // `require('path').join(..)`.
+    // `require('path').join(..)`, `require('os').homedir() + ..`.
     if last == "require"
-        && let Some(joined) =
-            after.strip_prefix(".join(").or_else(|| after.strip_prefix(".resolve("))
+        && let Some(of_module) = after.strip_prefix('.')
     {
-        return called("join", joined, whole, depth + 1);
+        return value(of_module, whole, depth + 1);
     }
     let first = || args.first().map_or(unknown.clone(), |arg| value(arg, whole, depth + 1));
     let base = match last {
