@@ -340,8 +340,10 @@ impl Run<'_> {
 
     /// `install -m MODE`: the file comes to be with this mode.
     pub(crate) fn made_with_mode(&mut self, running: &Running<'_, '_>) -> Option<String> {
-        let mode = running.args.value("-m").or_else(|| running.args.value("--mode"));
-        if mode.is_some_and(is_setuid) {
+        let given = ["-m", "--mode", "--chmod"].iter().find_map(|name| running.args.value(name));
+        // `rsync --chmod=D755,F4755`.
+        let mut modes = given.unwrap_or_default().split(',');
+        if modes.any(|mode| is_setuid(mode.trim_start_matches(['D', 'F']))) {
             self.thing(Verb::Escalates, "setuid");
         }
         None
@@ -510,7 +512,7 @@ fn credentials_named(pattern: &str) -> Option<String> {
 }
 
 /// Whether a mode, in digits or in letters, lets a program run as its owner or group.
-fn is_setuid(mode: &str) -> bool {
+pub(crate) fn is_setuid(mode: &str) -> bool {
     let digits = mode.trim_start_matches('0');
     let in_digits = digits.len() == 4 && digits.starts_with(['2', '4', '6', '7']);
     let in_letters = mode.contains('s') && mode.contains(['+', '=']);

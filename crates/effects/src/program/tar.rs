@@ -5,6 +5,7 @@
 
 use crate::effect::{Reason, Verb};
 use crate::mark;
+use crate::program::files::is_setuid;
 use crate::program::invoke::Running;
 use crate::run::Run;
 use crate::shell::scope::Scope;
@@ -127,6 +128,10 @@ impl Line {
 impl Run<'_> {
     pub(crate) fn tar(&mut self, scope: &Scope, running: &Running<'_, '_>) -> Option<String> {
         let mut line = line(running.argv);
+        let mode = running.argv.iter().find_map(|word| word.strip_prefix("--mode="));
+        if mode.is_some_and(is_setuid) {
+            self.thing(Verb::Escalates, "setuid");
+        }
         for command in &line.commands {
             let mut inner = scope.clone();
             // What flows into it is in the archive.
