@@ -109,3 +109,22 @@ pub(crate) fn of<const N: usize>(members: [(&str, Json); N]) -> Json {
     }
     object.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Tools, read};
+    use tollgate_gate::{Json, Object, ToolCall};
+
+    /// To look for names is no reading; to search what files of a name hold is one.
+    #[test]
+    fn a_search_for_names_and_one_in_files_are_told_apart() {
+        let told = |tools: Tools, tool: &str, key: &str| -> (Option<Json>, Option<Json>) {
+            let arguments = Object::from_iter([("path", "."), (key, ".env*")]);
+            let call = read(tools, &ToolCall::new(tool, arguments)).unwrap_or_default();
+            (call.get("pattern").cloned(), call.get("glob").cloned())
+        };
+        let tools = crate::claude_code::TOOLS;
+        assert_eq!(told(tools, "Glob", "pattern"), (Some(".env*".into()), None));
+        assert_eq!(told(tools, "Grep", "glob"), (None, Some(".env*".into())));
+    }
+}
