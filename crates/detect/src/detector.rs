@@ -9,61 +9,23 @@ use std::sync::Arc;
 
 use crate::allow::{Allow, AllowWith, AllowWritten};
 use crate::ascii::floor_char;
-use crate::calls;
 use crate::config::{BuildError, Context, CustomRule, RuleSetting};
-use crate::devices;
+use crate::cues::{self, Cue};
 use crate::digest::hmac_sha256;
 use crate::finding::{Category, Finding, Kind, RuleId, Severity, Standing};
 use crate::hit::{Hit, resolve};
-use crate::keys;
 use crate::limits::{CUSTOM_PATTERN_BYTES_MAX, CUSTOM_PROGRAM_BYTES_MAX, CUSTOM_RULES_MAX};
 use crate::mask::preview;
 use crate::model::{NameModel, NameModelError};
-use crate::names;
-use crate::pii;
 use crate::prefilter::{Keyword, Prefilter};
 use crate::region::Region;
-use crate::rule::Form;
-use crate::rules::{self, Coded};
-use crate::secrets;
+use crate::rules;
 use crate::spot::{Spot, Spots, plain_bytes, structured};
 use crate::validator::Validator;
-use crate::value::{Strength, entropy};
+use crate::value::entropy;
 
 /// Least score of a finding unless the policy says otherwise.
 pub const THRESHOLD: f32 = 0.5;
-
-/// What a keyword leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cue {
-    Token(usize),
-    Near(usize),
-    Assign(Strength),
-    Block,
-    Bearer,
-    Basic,
-    Command,
-    Cookie,
-    Marked,
-    Birth,
-    Address,
-    Encoded,
-    Statement,
-    Device,
-    Pgpass,
-    Digest,
-    Oracle,
-    Call,
-    Piped,
-    /// A name that may be that of a column.
-    Column,
-    Custom(usize),
-    NameCued,
-    NameListed,
-    ZhCued,
-    ZhTitle,
-    ZhRight,
-}
 
 /// What holds for one rule, built in or custom.
 #[derive(Debug, Clone)]
@@ -87,7 +49,6 @@ struct Custom {
 /// Finds secrets and personal data. Made by [`Detector::builder`].
 pub struct Detector {
     prefilter: Prefilter,
-    cues: Vec<(Cue, usize)>,
     rules: Vec<RuleState>,
     customs: Vec<Custom>,
     allow: Allow,
@@ -246,7 +207,7 @@ impl DetectorBuilder {
             state.setting = *setting;
             state.severity = setting.severity.unwrap_or(state.severity);
         }
-        let (keywords, cues) = cues(&rules, &self.customs, &customs);
+        let prefilter = prefilter(&rules, &self.customs, &customs);
         let census = rules.iter().any(|state| {
             state.setting.enabled
                 && (state.kind.category() == Category::Pii
@@ -257,8 +218,7 @@ impl DetectorBuilder {
             .any(|state| state.setting.enabled && state.kind.category() == Category::Names);
         let only_data = customs.is_empty() && self.model.is_none() && !names;
         Ok(Detector {
-            prefilter: Prefilter::new(keywords),
-            cues,
+            prefilter,
             rules,
             customs,
             allow: std::mem::take(&mut self.allow).compile()?,
@@ -337,144 +297,29 @@ fn compile_custom(custom: &CustomRule, rule: usize) -> Result<Custom, BuildError
     })
 }
 
-/// The keywords of all enabled rules and what each leads to.
-fn cues(
-    states: &[RuleState],
-    written: &[CustomRule],
-    customs: &[Custom],
-) -> (Vec<Keyword>, Vec<(Cue, usize)>) {
-    let (mut keywords, mut cues) = (Vec::with_capacity(1024), Vec::with_capacity(1024));
-    let mut add = |word: &'static str, len: usize, exact: bool, cue: Cue| {
-        keywords.push(Keyword { bytes: Cow::Borrowed(word.as_bytes()), exact });
-        cues.push((cue, len));
-    };
+/// The table over the keywords of all enabled rules.
+fn prefilter(states: &[RuleState], written: &[CustomRule], customs: &[Custom]) -> Prefilter {
     let on = |index: usize| states.get(index).is_some_and(|state| state.setting.enabled);
-    let coded_on = |coded: Coded| on(coded.index());
-    for (index, rule) in rules::all().enumerate().filter(|(index, _)| on(*index)) {
-        for keyword in rule.keywords {
-            match rule.form {
-                Form::Token => add(keyword, keyword.len(), true, Cue::Token(index)),
-                Form::Near => add(keyword, keyword.len(), false, Cue::Near(index)),
-                Form::Code => {}
-            }
-        }
+    let secrets_only = rules::all()
+        .zip(states)
+        .all(|(rule, state)| (rule.kind.category() == Category::Secrets) == state.setting.enabled);
+    if secrets_only && customs.is_empty() {
+        return Prefilter::of_secrets();
     }
-    let assigned = [Coded::PasswordAssignment, Coded::SecretAssignment, Coded::KeyAssignment];
-    if assigned.into_iter().any(coded_on) {
-        for (word, len, strength) in keys::cues() {
-            add(word, len, false, Cue::Assign(strength));
-        }
-    }
-    let groups: &[(Coded, &[&'static str], bool, Cue)] = &[
-        (Coded::PrivateKey, &["-----BEGIN ", "---- BEGIN "], true, Cue::Block),
-        (Coded::BearerHeader, &["bearer "], false, Cue::Bearer),
-        (Coded::BasicHeader, &["basic "], false, Cue::Basic),
-        (Coded::CommandPassword, secrets::COMMAND_FLAGS, true, Cue::Command),
-        (Coded::DeviceSecret, devices::DEVICE_CUES, true, Cue::Device),
-        (Coded::PgpassLine, devices::PGPASS_CUES, false, Cue::Pgpass),
-        (Coded::DigestHeader, devices::DIGEST_CUES, true, Cue::Digest),
-        (Coded::UrlPassword, &["jdbc:oracle:thin:"], true, Cue::Oracle),
-        (Coded::CommandPassword, secrets::PIPE_CUES, true, Cue::Piped),
-        (Coded::PasswordAssignment, calls::CALL_CUES, true, Cue::Call),
-        (Coded::CookieHeader, &["cookie: "], false, Cue::Cookie),
-        (Coded::MarkedLine, &["SECRET", "机密", "绝密"], true, Cue::Marked),
-        (Coded::BirthDate, BIRTH, false, Cue::Birth),
-        (Coded::PostalAddress, ADDRESS, false, Cue::Address),
-        (Coded::PhoneNational, pii::PERSONAL, false, Cue::Column),
-        (Coded::PersonCued, names::WESTERN_CUES, true, Cue::NameCued),
-        (Coded::PersonListed, names::GIVEN, true, Cue::NameListed),
-        (Coded::PersonZh, names::ZH_CUES, true, Cue::ZhCued),
-        (Coded::PersonZh, names::ZH_TITLES, true, Cue::ZhTitle),
-        (Coded::PersonZh, names::ZH_RIGHTS, true, Cue::ZhRight),
-    ];
-    for (coded, words, exact, cue) in groups {
-        if coded_on(*coded) {
-            words.iter().for_each(|word| add(word, word.len(), *exact, *cue));
-        }
-    }
-    for word in ["base64", "b64", "atob"] {
-        add(word, word.len(), false, Cue::Encoded);
-    }
-    for word in ["create table", "insert into", "replace into"] {
-        add(word, word.len(), false, Cue::Statement);
-    }
+    let built_in = cues::ALL.iter().filter(|word| word.gate.is_open(on)).map(Keyword::of);
     let customs = written.iter().zip(customs).filter(|(_, compiled)| on(compiled.rule));
-    for (keyword, cue) in customs.flat_map(|(custom, compiled)| custom_cues(custom, compiled)) {
-        keywords.push(keyword);
-        cues.push(cue);
-    }
-    (keywords, cues)
+    let customs = customs.flat_map(|(custom, compiled)| custom_cues(custom, compiled));
+    Prefilter::new(built_in.chain(customs).collect())
 }
 
 /// The keywords of a rule of the policy; those stand behind the built-in ones.
-fn custom_cues(
-    custom: &CustomRule,
-    compiled: &Custom,
-) -> impl Iterator<Item = (Keyword, (Cue, usize))> {
-    let index = compiled.rule - rules::COUNT;
+fn custom_cues(custom: &CustomRule, compiled: &Custom) -> impl Iterator<Item = Keyword> {
+    let cue = Cue::Custom(compiled.rule - rules::COUNT);
     custom.keywords.iter().map(move |word| {
         let bytes = Cow::Owned(word.as_bytes().to_vec());
-        (Keyword { bytes, exact: false }, (Cue::Custom(index), word.len()))
+        Keyword { len: word.len(), bytes, exact: false, cue }
     })
 }
-
-const BIRTH: &[&str] = &[
-    "date of birth",
-    "date_of_birth",
-    "dateOfBirth",
-    "birth date",
-    "birth_date",
-    "birthdate",
-    "birthday",
-    "bday:",
-    "born on",
-    "d.o.b",
-    "DOB:",
-    "dob\"",
-    "dob=",
-    "DOB ",
-    "出生日期",
-    "出生年月",
-    "生日",
-    "生年月日",
-    "geburtsdatum",
-    "geboren am",
-    "date de naissance",
-    "fecha de nacimiento",
-    "data di nascita",
-    "생년월일",
-];
-const ADDRESS: &[&str] = &[
-    "address",
-    "addr:",
-    "住址",
-    "地址",
-    "住所",
-    "住在",
-    "家住",
-    "adresse",
-    "anschrift",
-    "dirección",
-    "direccion",
-    "domicilio",
-    "endereço",
-    "indirizzo",
-    "адрес",
-    "adres:",
-    "adres ",
-    "wohnort",
-    "ship to",
-    "deliver to",
-    "lives at",
-    "live at",
-    "living at",
-    "reside at",
-    "resides at",
-    "residing at",
-    "wohnhaft in",
-    "お届け先",
-    "주소",
-];
 
 impl Detector {
     /// A builder with the defaults.
@@ -612,7 +457,7 @@ impl Detector {
     }
 
     pub(crate) fn cue(&self, keyword: usize) -> Option<(Cue, usize)> {
-        self.cues.get(keyword).copied()
+        self.prefilter.cue(keyword)
     }
 
     /// Whether neither names nor rules of the policy are looked for, which may be of any length.

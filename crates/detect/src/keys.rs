@@ -11,7 +11,7 @@ use crate::secrets::is_uuid;
 use crate::value::Strength;
 
 /// Keywords and what they say.
-const KEYWORDS: &[(&str, Strength)] = &[
+pub(crate) const KEYWORDS: &[(&str, Strength)] = &[
     ("password", Strength::Password),
     ("passwd", Strength::Password),
     ("passphrase", Strength::Password),
@@ -103,16 +103,7 @@ const KEYWORDS: &[(&str, Strength)] = &[
 ];
 
 /// The short word for password with what may stand behind it.
-const PW: &[&str] = &["pw=", "pw:", "pw\"", "pw'", "pw "];
-
-/// The words by which a text is searched for names: each with the length of its keyword and what it says. The
-/// prefilter knows no word of two bytes, which is found with what may stand behind it.
-pub(crate) fn cues() -> impl Iterator<Item = (&'static str, usize, Strength)> {
-    KEYWORDS.iter().flat_map(|(keyword, strength)| {
-        let words = if keyword.len() > 2 { std::slice::from_ref(keyword) } else { PW };
-        words.iter().map(|word| (*word, keyword.len(), *strength))
-    })
-}
+pub(crate) const PW: &[&str] = &["pw=", "pw:", "pw\"", "pw'", "pw "];
 
 /// How many keywords are ruled out at once.
 const GROUP: usize = 8;

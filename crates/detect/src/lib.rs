@@ -33,6 +33,7 @@ mod census;
 mod columns;
 mod config;
 mod context;
+mod cues;
 mod decode;
 mod detector;
 mod devices;

@@ -8,8 +8,10 @@
 //! a text made to hit everywhere costs one comparison a keyword sharing the same four bytes.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
-use crate::ascii::{at, cut};
+use crate::ascii::cut;
+use crate::cues::{Cue, SECRETS, Word};
 
 const GRAM_BYTES: usize = 4;
 const TABLE_WORDS: usize = 1024;
@@ -18,11 +20,58 @@ const CHAINS_MIN: usize = 4096;
 const FOLD: u32 = 0x2020_2020;
 const HASH: u32 = 0x9E37_79B1;
 
-/// A keyword and whether its letters' case matters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A keyword, whether its letters' case matters, and what it leads to.
+#[derive(Debug, Clone)]
 pub(crate) struct Keyword {
     pub(crate) bytes: Cow<'static, [u8]>,
     pub(crate) exact: bool,
+    pub(crate) cue: Cue,
+    /// How much of it is the keyword.
+    pub(crate) len: usize,
+}
+
+impl Keyword {
+    pub(crate) fn of(word: &Word) -> Keyword {
+        let Word { text, len, exact, cue, .. } = *word;
+        Keyword { bytes: Cow::Borrowed(text.as_bytes()), exact, cue, len }
+    }
+}
+
+/// The keywords of a table.
+#[derive(Debug)]
+enum Keywords {
+    /// Those of the list that is made when this is compiled.
+    BuiltIn(&'static [Word]),
+    Own(Vec<Keyword>),
+}
+
+impl Keywords {
+    fn get(&self, index: usize) -> Option<(&[u8], bool)> {
+        match self {
+            Keywords::BuiltIn(words) => {
+                words.get(index).map(|word| (word.text.as_bytes(), word.exact))
+            }
+            Keywords::Own(words) => words.get(index).map(|word| (&*word.bytes, word.exact)),
+        }
+    }
+}
+
+/// What is made when this is compiled, or was made for one detector.
+#[derive(Debug)]
+enum Held<T: ?Sized + 'static> {
+    BuiltIn(&'static T),
+    Own(Box<T>),
+}
+
+impl<T: ?Sized> Deref for Held<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Held::BuiltIn(held) => held,
+            Held::Own(held) => held,
+        }
+    }
 }
 
 /// Four bytes, a keyword that is found by them and where in it they stand.
@@ -38,25 +87,21 @@ struct Entry {
 /// The table over all keywords of a detector.
 #[derive(Debug)]
 pub(crate) struct Prefilter {
-    bits: Box<[u64; TABLE_WORDS]>,
+    bits: Held<[u64; TABLE_WORDS]>,
     /// By the hash of a gram: the place of a chain's first entry, counted from one; zero where there is
     /// none. Chains need no order among the entries, and sorting them was half of what building costs.
-    chains: Vec<u32>,
-    entries: Vec<Entry>,
-    keywords: Vec<Keyword>,
+    chains: Held<[u32]>,
+    entries: Held<[Entry]>,
+    keywords: Keywords,
 }
 
-fn hash(gram: u32) -> usize {
+const fn hash(gram: u32) -> usize {
     (gram.wrapping_mul(HASH) >> 16) as usize
 }
 
-fn gram_at(bytes: &[u8], from: usize) -> u32 {
-    u32::from_le_bytes([
-        at(bytes, from),
-        at(bytes, from + 1),
-        at(bytes, from + 2),
-        at(bytes, from + 3),
-    ]) | FOLD
+#[expect(clippy::indexing_slicing, reason = "the caller has looked that they are there")]
+const fn gram_at(bytes: &[u8], from: usize) -> u32 {
+    u32::from_le_bytes([bytes[from], bytes[from + 1], bytes[from + 2], bytes[from + 3]]) | FOLD
 }
 
 /// How common a byte is in the texts that agents see; only the order matters.
@@ -82,67 +127,171 @@ const COMMONNESS: [u8; 256] = {
     table
 };
 
-/// Where a keyword's rarest four bytes begin.
-fn rarest(bytes: &[u8]) -> Option<usize> {
-    let common = |byte: &u8| u32::from(COMMONNESS.get(usize::from(*byte)).copied().unwrap_or(0));
-    let weights = bytes.windows(GRAM_BYTES).map(|gram| gram.iter().map(common).sum::<u32>());
-    weights.enumerate().min_by_key(|(_, weight)| *weight).map(|(offset, _)| offset)
+/// Where a keyword's rarest four bytes begin; it has as many.
+#[expect(clippy::indexing_slicing, reason = "counted")]
+const fn rarest(bytes: &[u8]) -> usize {
+    let (mut best, mut lowest, mut from) = (0, u32::MAX, 0);
+    while from + GRAM_BYTES <= bytes.len() {
+        let (mut weight, mut at) = (0, from);
+        while at < from + GRAM_BYTES {
+            weight += COMMONNESS[bytes[at] as usize] as u32;
+            at += 1;
+        }
+        if weight < lowest {
+            (best, lowest) = (from, weight);
+        }
+        from += 1;
+    }
+    best
+}
+
+/// Whether `d` may stand behind a keyword of three bytes that ends with `c`: what a token goes on with, or what may
+/// follow a word that stands for itself. (`|` with 0x20 makes `_` 0x7F.)
+const fn follows(c: u8, d: u8, exact: bool) -> bool {
+    match exact {
+        true => d.is_ascii_alphanumeric() || matches!(d, b'-' | 0x7F),
+        // A word that ends with a sign is followed by anything.
+        false => !c.is_ascii_alphanumeric() || !d.is_ascii_alphabetic(),
+    }
+}
+
+/// Gives each gram of a keyword to `entries`, from `count` on, as far as there is room; how many there are then. A
+/// keyword shorter than three bytes or longer than the offsets can say is the caller's mistake and is never found;
+/// rule tests hold the tables to that.
+#[expect(clippy::indexing_slicing, reason = "counted")]
+const fn enter(
+    entries: &mut [Entry],
+    mut count: usize,
+    bytes: &[u8],
+    exact: bool,
+    keyword: u16,
+) -> usize {
+    if let [a, b, c] = *bytes {
+        let mut d = 0x20;
+        while d < 0x80 {
+            if (d < 0x40 || d >= 0x60) && follows(c, d, exact) {
+                if count < entries.len() {
+                    let gram = u32::from_le_bytes([a, b, c, d]) | FOLD;
+                    entries[count] = Entry { gram, next: 0, keyword, offset: 0 };
+                }
+                count += 1;
+            }
+            d += 1;
+        }
+    } else if bytes.len() >= GRAM_BYTES {
+        if count < entries.len() {
+            let offset = rarest(bytes);
+            let gram = gram_at(bytes, offset);
+            entries[count] = Entry { gram, next: 0, keyword, offset: offset as u16 };
+        }
+        count += 1;
+    }
+    count
+}
+
+/// Hangs each entry into the chain of its hash. From the last: each is put before those that are there, so a chain
+/// goes by keyword. The number of chains is a power of two.
+#[expect(clippy::indexing_slicing, reason = "hashes are cut to the lengths of the tables")]
+const fn chain(entries: &mut [Entry], chains: &mut [u32], bits: &mut [u64; TABLE_WORDS]) {
+    let mut place = entries.len();
+    while place > 0 {
+        place -= 1;
+        let hashed = hash(entries[place].gram);
+        bits[hashed >> 6] |= 1 << (hashed & 63);
+        let first = &mut chains[hashed & (chains.len() - 1)];
+        entries[place].next = *first;
+        *first = place as u32 + 1;
+    }
+}
+
+/// The tables over the words of secrets, made when this is compiled.
+mod of_secrets {
+    use super::{CHAINS_MIN, Entry, TABLE_WORDS, chain, enter};
+    use crate::cues::SECRETS;
+
+    const NONE: Entry = Entry { gram: 0, next: 0, keyword: 0, offset: 0 };
+
+    #[expect(clippy::indexing_slicing, reason = "checked when this is compiled")]
+    const fn entries<const N: usize>() -> ([Entry; N], usize) {
+        let (mut entries, mut count, mut at) = ([NONE; N], 0, 0);
+        while at < SECRETS.len() {
+            let bytes = SECRETS[at].text.as_bytes();
+            count = enter(&mut entries, count, bytes, SECRETS[at].exact, at as u16);
+            at += 1;
+        }
+        (entries, count)
+    }
+
+    const COUNT: usize = entries::<0>().1;
+    const CHAINS: usize = if COUNT > CHAINS_MIN { COUNT.next_power_of_two() } else { CHAINS_MIN };
+
+    struct Made {
+        entries: [Entry; COUNT],
+        chains: [u32; CHAINS],
+        bits: [u64; TABLE_WORDS],
+    }
+
+    const MADE: Made = {
+        let mut made = Made { entries: entries().0, chains: [0; CHAINS], bits: [0; TABLE_WORDS] };
+        chain(&mut made.entries, &mut made.chains, &mut made.bits);
+        made
+    };
+
+    pub(super) static ENTRIES: [Entry; COUNT] = MADE.entries;
+    pub(super) static CHAINS_OF: [u32; CHAINS] = MADE.chains;
+    pub(super) static BITS: [u64; TABLE_WORDS] = MADE.bits;
 }
 
 impl Prefilter {
-    /// Builds the table. A keyword shorter than three bytes or longer than the offsets can say is the
-    /// caller's mistake and is never found; rule tests hold the tables to that.
-    pub(crate) fn new(keywords: Vec<Keyword>) -> Self {
-        let mut entries: Vec<Entry> = Vec::with_capacity(2048);
-        let mut add =
-            |gram, keyword, offset| entries.push(Entry { gram, next: 0, keyword, offset });
-        for (index, keyword) in keywords.iter().enumerate() {
-            let Ok(index) = u16::try_from(index) else { break };
-            let bytes = &keyword.bytes;
-            if let [a, b, c] = **bytes {
-                // The fourth byte: what a token goes on with, or what may follow a word that stands for
-                // itself. (`|` with 0x20 makes `_` 0x7F.)
-                let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | 0x7F);
-                // A word that ends with a sign is followed by anything.
-                let (exact, signed) = (keyword.exact, !c.is_ascii_alphanumeric());
-                let fourths = (0x20..0x40u8).chain(0x60..0x80).filter(|byte| match exact {
-                    true => token(byte),
-                    false => signed || !byte.is_ascii_alphabetic(),
-                });
-                fourths.for_each(|d| add(u32::from_le_bytes([a, b, c, d]) | FOLD, index, 0));
-                continue;
-            }
-            let Some(offset) = rarest(bytes) else { continue };
-            add(gram_at(bytes, offset), index, offset as u16);
+    /// The table over the words of secrets.
+    pub(crate) fn of_secrets() -> Self {
+        Self {
+            bits: Held::BuiltIn(&of_secrets::BITS),
+            chains: Held::BuiltIn(&of_secrets::CHAINS_OF),
+            entries: Held::BuiltIn(&of_secrets::ENTRIES),
+            keywords: Keywords::BuiltIn(&SECRETS),
         }
-        Self::chained(entries, keywords)
     }
 
-    fn chained(mut entries: Vec<Entry>, keywords: Vec<Keyword>) -> Self {
+    /// Builds the table over these.
+    pub(crate) fn new(keywords: Vec<Keyword>) -> Self {
+        let fill = |entries: &mut [Entry]| {
+            let numbered = keywords.iter().zip(0..=u16::MAX);
+            numbered.fold(0, |count, (keyword, index)| {
+                enter(entries, count, &keyword.bytes, keyword.exact, index)
+            })
+        };
+        let none = Entry { gram: 0, next: 0, keyword: 0, offset: 0 };
+        let mut entries = vec![none; fill(&mut [])];
+        fill(&mut entries);
         let mut bits = Box::new([0u64; TABLE_WORDS]);
         let mut chains = vec![0u32; entries.len().next_power_of_two().max(CHAINS_MIN)];
-        let mask = chains.len() - 1;
-        // From the last: each is put before those that are there, so a chain goes by keyword.
-        for (place, entry) in entries.iter_mut().enumerate().rev() {
-            let hashed = hash(entry.gram);
-            if let Some(word) = bits.get_mut(hashed >> 6) {
-                *word |= 1 << (hashed & 63);
-            }
-            if let Some(first) = chains.get_mut(hashed & mask) {
-                entry.next = std::mem::replace(first, place as u32 + 1);
-            }
+        chain(&mut entries, &mut chains, &mut bits);
+        Self {
+            bits: Held::Own(bits),
+            chains: Held::Own(chains.into()),
+            entries: Held::Own(entries.into()),
+            keywords: Keywords::Own(keywords),
         }
-        Self { bits, chains, entries, keywords }
+    }
+
+    /// What a keyword leads to, and how much of it is the keyword.
+    pub(crate) fn cue(&self, keyword: usize) -> Option<(Cue, usize)> {
+        match &self.keywords {
+            Keywords::BuiltIn(words) => words.get(keyword).map(|word| (word.cue, word.len)),
+            Keywords::Own(words) => words.get(keyword).map(|word| (word.cue, word.len)),
+        }
     }
 
     /// Calls `found(position, keyword)` for every keyword in the text, in order of the position of
     /// its rarest four bytes.
     pub(crate) fn scan(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
+        let bits = &*self.bits;
         for (position, window) in bytes.windows(GRAM_BYTES).enumerate() {
             let &[a, b, c, d] = window else { continue };
             let gram = u32::from_le_bytes([a, b, c, d]) | FOLD;
             let hashed = hash(gram);
-            let word = self.bits.get(hashed >> 6).copied().unwrap_or(0);
+            let word = bits.get(hashed >> 6).copied().unwrap_or(0);
             if (word >> (hashed & 63)) & 1 == 1 {
                 self.verify(bytes, position, gram, hashed, &mut found);
             }
@@ -167,13 +316,9 @@ impl Prefilter {
             }
             let index = usize::from(entry.keyword);
             let Some(start) = position.checked_sub(usize::from(entry.offset)) else { continue };
-            let Some(keyword) = self.keywords.get(index) else { continue };
-            let here = cut(bytes, start, start + keyword.bytes.len());
-            let same = if keyword.exact {
-                here == &*keyword.bytes
-            } else {
-                here.eq_ignore_ascii_case(&keyword.bytes)
-            };
+            let Some((keyword, exact)) = self.keywords.get(index) else { continue };
+            let here = cut(bytes, start, start + keyword.len());
+            let same = if exact { here == keyword } else { here.eq_ignore_ascii_case(keyword) };
             if same {
                 found(start, index);
             }
@@ -184,17 +329,32 @@ impl Prefilter {
 #[cfg(test)]
 mod tests {
     use super::{CHAINS_MIN, Keyword, Prefilter};
+    use crate::cues::{Cue, SECRETS};
     use std::borrow::Cow;
+
+    fn keyword(bytes: Cow<'static, [u8]>, exact: bool) -> Keyword {
+        Keyword { len: bytes.len(), bytes, exact, cue: Cue::Block }
+    }
+
+    #[test]
+    fn the_table_of_secrets_is_the_one_that_would_be_built() {
+        let (ready, built) =
+            (Prefilter::of_secrets(), Prefilter::new(SECRETS.iter().map(Keyword::of).collect()));
+        assert_eq!(*ready.bits, *built.bits);
+        assert_eq!(*ready.chains, *built.chains);
+        assert_eq!(format!("{:?}", &*ready.entries), format!("{:?}", &*built.entries));
+        for index in 0..=SECRETS.len() {
+            assert_eq!(ready.keywords.get(index), built.keywords.get(index));
+            assert_eq!(ready.cue(index), built.cue(index));
+        }
+    }
 
     #[test]
     fn every_keyword_is_found_wherever_it_stands() {
         let words = ["ghp_", "SG.", "password", "密码", "sk-ant-"];
         let keywords: Vec<Keyword> = words
             .iter()
-            .map(|word| Keyword {
-                bytes: Cow::Borrowed(word.as_bytes()),
-                exact: word.contains(['_', '.']),
-            })
+            .map(|word| keyword(Cow::Borrowed(word.as_bytes()), word.contains(['_', '.'])))
             .collect();
         let filter = Prefilter::new(keywords);
         for (index, word) in words.iter().enumerate() {
@@ -217,9 +377,8 @@ mod tests {
         let words = letters().flat_map(|a| letters().flat_map(move |b| [[a, b, '-'], [a, b, '=']]));
         let mut words: Vec<String> = words.map(String::from_iter).collect();
         words.extend((0..400).map(|n| format!("zqxj{n:03}")));
-        let keyword =
-            |word: &String| Keyword { bytes: Cow::Owned(word.clone().into()), exact: true };
-        let filter = Prefilter::new(words.iter().map(keyword).collect());
+        let own = |word: &String| keyword(Cow::Owned(word.clone().into()), true);
+        let filter = Prefilter::new(words.iter().map(own).collect());
         assert!(filter.chains.len() > CHAINS_MIN);
         for (index, word) in words.iter().enumerate() {
             let mut hits = Vec::new();
@@ -230,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_three_byte_keyword_needs_a_byte_behind_it() {
-        let filter = Prefilter::new(vec![Keyword { bytes: Cow::Borrowed(b"eyJ"), exact: true }]);
+        let filter = Prefilter::new(vec![keyword(Cow::Borrowed(b"eyJ"), true)]);
         let mut hits = 0;
         filter.scan(b"eyJ", |_, _| hits += 1);
         assert_eq!(hits, 0);

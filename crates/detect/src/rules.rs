@@ -31,7 +31,7 @@ pub(crate) const COUNT: usize = {
 };
 
 #[expect(clippy::indexing_slicing, reason = "checked when this is compiled")]
-static RULES: [&Rule; COUNT] = {
+pub(crate) const RULES: [&Rule; COUNT] = {
     let mut rules = [&TABLES[0][0]; COUNT];
     let (mut table, mut count) = (0, 0);
     while table < TABLES.len() {
@@ -48,19 +48,21 @@ static RULES: [&Rule; COUNT] = {
 /// Each rule's pattern, once it has been needed: what a process never looks for costs it no memory.
 static PATTERNS: [OnceLock<Option<Pattern>>; COUNT] = [const { OnceLock::new() }; COUNT];
 
+static TABLE: [&Rule; COUNT] = RULES;
+
 /// Every built-in rule. The position of a rule is its index in the engine.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    RULES.iter().copied()
+    TABLE.iter().copied()
 }
 
 /// The rule of that index.
 pub(crate) fn rule(index: usize) -> Option<&'static Rule> {
-    RULES.get(index).copied()
+    TABLE.get(index).copied()
 }
 
 /// The index of the rule of that id.
 pub(crate) fn index_of(id: &str) -> Option<usize> {
-    RULES.iter().position(|rule| rule.id == id)
+    TABLE.iter().position(|rule| rule.id == id)
 }
 
 /// The rule's pattern, parsed when it is first needed. Rules without a valid one never match; a

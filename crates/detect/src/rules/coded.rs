@@ -60,7 +60,7 @@ pub(crate) enum Coded {
 }
 
 impl Coded {
-    pub(crate) fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self as usize
     }
 }
