@@ -586,7 +586,7 @@ mod tests {
         let (services, passwd) = (folder.path().join("nsswitch"), folder.path().join("passwd"));
         fs::write(
             &passwd,
-            "bad line\nann:x:7:7:Ann:/home/ann:/bin/sh\nbob:x:8:8::/home/bob:/bin/sh\n",
+            "bad line\nann:x:7:7:Ann:/srv/ann:/bin/sh\nbob:x:8:8::/srv/bob:/bin/sh\n",
         )
         .unwrap();
         let entry = |order: &str, uid| {
@@ -595,7 +595,7 @@ mod tests {
         };
         assert_eq!(
             entry("passwd:  files systemd", 8),
-            Some(("bob".to_owned(), "/home/bob".into()))
+            Some(("bob".to_owned(), "/srv/bob".into()))
         );
         assert_eq!(entry("passwd: files", 9), None, "somewhere else, perhaps");
         assert_eq!(entry("passwd: sss files", 8), None);

@@ -160,8 +160,16 @@ pub(crate) struct ListArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
     /// The record: its id as refusals name it, the beginning or end of that, or its number
-    #[arg(value_name = "ID", required_unless_present = "session", conflicts_with = "session")]
+    #[arg(
+        value_name = "ID",
+        required_unless_present_any = ["session", "last"],
+        conflicts_with_all = ["session", "last"]
+    )]
     pub(crate) id: Option<String>,
+
+    /// The last decision
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) last: bool,
 
     /// This session and those that it started, from their start on
     #[arg(long, value_name = "ID")]

@@ -120,6 +120,13 @@ fn a_refusal_is_shown_by_its_id_and_a_session_as_a_timeline() {
     let line = audit(&rig, &["show", "--session", "s-alice"]).expect(0);
     assert!(line.out.starts_with("session s-alice of alice"), "{}", line.out);
     assert!(line.out.contains("+0."));
+    let newest = audit(&rig, &["list", "--json", "--kind", "decision", "--limit", "1"]).expect(0);
+    let newest = newest.lines()[0]["id"].as_str().unwrap().to_owned();
+    for more in [&["--last"][..], &["--last", "--no-index"]] {
+        let shown = audit(&rig, &[&["show"], more].concat()).expect(0);
+        assert_eq!(shown.out, audit(&rig, &["show", &newest]).expect(0).out);
+    }
+    audit(&rig, &["show"]).expect(2);
     let none = audit(&rig, &["show", "no-such-id"]).expect(2);
     assert!(none.err.contains("there is no record `no-such-id`"));
 }

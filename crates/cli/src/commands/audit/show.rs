@@ -22,6 +22,7 @@ const VALUE_CHARS_MAX: usize = 2_000;
 pub(super) fn run(place: &Place, arguments: &ShowArguments) -> Result<Exit, Failure> {
     let found = match (&arguments.id, &arguments.session) {
         (Some(id), _) => meant(place, id, arguments.no_index)?.1,
+        (None, None) => last(place, arguments.no_index)?,
         (None, session) => {
             let asked = session.as_deref();
             let session =
@@ -35,7 +36,8 @@ pub(super) fn run(place: &Place, arguments: &ShowArguments) -> Result<Exit, Fail
     if found.is_empty() {
         let (what, name) = match (&arguments.id, &arguments.session) {
             (Some(id), _) => ("record", id.as_str()),
-            (None, session) => ("session", session.as_deref().unwrap_or_default()),
+            (None, Some(session)) => ("session", session.as_str()),
+            (None, None) => ("kind of record", "decision"),
         };
         let name = shown(name, LINE_CHARS_MAX);
         let folder = place.folder.display();
@@ -53,6 +55,16 @@ pub(super) fn run(place: &Place, arguments: &ShowArguments) -> Result<Exit, Fail
         say(&records.join("\n"))?;
     }
     Ok(Exit::Done)
+}
+
+/// The last decision, with its outcome where there is one.
+fn last(place: &Place, no_index: bool) -> Result<Vec<Entry>, Failure> {
+    let filter = Filter { kind: Some("decision".to_owned()), ..Filter::default() };
+    let found = place.newest(&filter, 1, no_index)?;
+    match found.first().and_then(|entry| text(&entry.line.json, "id")) {
+        Some(id) => Ok(meant(place, id, no_index)?.1),
+        None => Ok(found),
+    }
 }
 
 /// One record, member by member.
