@@ -593,10 +593,7 @@ mod tests {
             fs::write(&services, format!("# order\n{order}\ngroup: files\n")).unwrap();
             super::entry_in_files(&services, &passwd, uid).map(|entry| (entry.name, entry.dir))
         };
-        assert_eq!(
-            entry("passwd:  files systemd", 8),
-            Some(("bob".to_owned(), "/srv/bob".into()))
-        );
+        assert_eq!(entry("passwd:  files systemd", 8), Some(("bob".to_owned(), "/srv/bob".into())));
         assert_eq!(entry("passwd: files", 9), None, "somewhere else, perhaps");
         assert_eq!(entry("passwd: sss files", 8), None);
         assert_eq!(entry("shadow: files", 8), None);
