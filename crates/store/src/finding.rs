@@ -240,7 +240,7 @@ impl Finding {
 pub enum Source {
     /// The checkpoint on this line of the ledger's checkpoints, from 1 on.
     Checkpoint(u64),
-    /// The checkpoint kept elsewhere, by its place in [`Trust::kept`], from 1 on.
+    /// The checkpoint kept elsewhere, by its place in [`crate::Trust::kept`], from 1 on.
     Kept(u64),
     /// The ledger's own head.
     Head,
