@@ -11,7 +11,7 @@
 //! of the project's: a project's policy only tightens, and only after a person trusted it.
 
 use crate::knowledge;
-use nix::unistd::{User, geteuid};
+use nix::unistd::{User, getegid, geteuid};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -470,6 +470,10 @@ fn check_own(path: &Path, found: &Metadata) -> Result<(), PlacesError> {
     let why = match found.uid() {
         uid if uid != 0 && uid != geteuid().as_raw() => OTHERS,
         _ if found.mode() & 0o002 != 0 => "everybody can write to it",
+        // One's own group holds nobody else where each user has one.
+        _ if found.mode() & 0o020 != 0 && found.gid() != 0 && found.gid() != getegid().as_raw() => {
+            "another group can write to it"
+        }
         _ => return Ok(()),
     };
     let (kind, path, why) = (LayerKind::User, path.to_owned(), why.to_owned());
@@ -607,6 +611,12 @@ mod tests {
         write(file.clone(), 0o666);
         let places = places(folder.path(), "work");
         assert!(matches!(places.layers(), Err(PlacesError::NotSafe { .. })));
+        write(file.clone(), 0o664);
+        assert_eq!(places.layers().unwrap().len(), 1, "one's own group");
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&file, None, Some(4711)).unwrap();
+            assert!(matches!(places.layers(), Err(PlacesError::NotSafe { .. })), "another group");
+        }
         write(file, 0o644);
         assert_eq!(places.layers().unwrap().len(), 1);
     }

@@ -2,12 +2,12 @@
 
 use super::codex_trust::{CONFIG, Said};
 use super::doctor::{Case, Settings, program_of};
-use super::self_test::{OWN_SESSIONS, Proof};
-use super::{Known, home, settings_file};
+use super::self_test::Proof;
+use super::traces::{has_called, used_since};
+use super::{Known, settings_file};
 use crate::commands::audit::own_keys;
 use crate::commands::status::state_errors;
 use crate::desk::{Desk, unloaded, unswitched};
-use crate::past;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,8 +15,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::SystemTime;
-use tollgate::gate::{Json, Mode, Timestamp};
+use tollgate::gate::{Mode, Timestamp};
 use tollgate::ledger::LEDGER_KEY;
 use tollgate::places::why_ignored;
 use tollgate::policy::{LayerState, Loaded};
@@ -24,11 +23,6 @@ use tollgate::store::kept::look;
 use tollgate::store::verify::{Trust, verify};
 use tollgate::{PlacesError, PlacesLoadError, Switches};
 use tollgate_hosts::settings::{Hook, Scope, Standing};
-
-/// Most files of a host that are looked at for whether it was used.
-const TRACES_MAX: usize = 5_000;
-/// Deepest folder of them.
-const TRACES_DEPTH_MAX: usize = 5;
 
 /// How grave a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -317,7 +311,10 @@ fn of_settings(case: &Case) -> Vec<Finding> {
             Some(name),
             "twice",
             format!("the hooks stand in several settings: {}", holding.join(", ")),
-            "take them out of all but one with `tollgate uninstall --scope ...`: each call is counted twice",
+            format!(
+                "take them out of all but one with `tollgate uninstall {name} --scope user|project|managed`: each \
+                 call is counted twice"
+            ),
         ));
     }
     if holding.is_empty() {
@@ -371,6 +368,21 @@ fn of_hooks(case: &Case) -> Vec<Finding> {
     }
     for (fault, events) in faults {
         let what = format!("the hook at {}: {fault}", events.join(", "));
+        found.push(Finding::wrong(Some(facts.name), "weakened", what, &again));
+    }
+    // A hook that calls otherwise than the others does not rest on the same policy.
+    let without_event = |hook: &&Hook| {
+        let end = hook.command.find(" --event ").unwrap_or(hook.command.len());
+        hook.command.get(..end).unwrap_or_default().to_owned()
+    };
+    let mut calls: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for hook in ours.iter().filter(|hook| !hook.command.starts_with("sh -c ")) {
+        calls.entry(without_event(hook)).or_default().push(&hook.event);
+    }
+    if let Some(odd) = calls.values().min_by_key(|events| events.len()).filter(|_| calls.len() > 1)
+    {
+        let what =
+            format!("the hook at {} calls otherwise than those at other events", odd.join(", "));
         found.push(Finding::wrong(Some(facts.name), "weakened", what, &again));
     }
     found.extend(of_wrapping(case, &ours));
@@ -567,46 +579,6 @@ fn of_calls(desk: &Desk, case: &Case) -> Option<Finding> {
         let what = format!("{} has not called yet", facts.title);
         Finding::note(Some(facts.name), "not-called-yet", what, then)
     })
-}
-
-fn has_called(desk: &Desk, host: &str, since: Option<Timestamp>) -> bool {
-    let loaded = desk.places.load(desk.now()).ok();
-    let store = loaded.and_then(|loaded| loaded.settings.audit_store);
-    let Ok(Some(folder)) = desk.places.ledger(store.as_deref()) else { return false };
-    let Ok(book) = past::open(&folder) else { return false };
-    let is_call = |record: &Json| {
-        let text = |key: &str| record.get(key).and_then(Json::as_str);
-        let at = text("at").and_then(Timestamp::parse);
-        text("host") == Some(host)
-            && text("session").is_some_and(|session| !session.starts_with(OWN_SESSIONS))
-            && since.is_none_or(|since| at.is_some_and(|at| at >= since))
-    };
-    book.newest_first().any(|segment| segment.flatten().any(|entry| is_call(&entry.line.json)))
-}
-
-/// Whether the host has left anything behind in its own folder since then, beside its settings.
-fn used_since(desk: &Desk, known: Known, since: Timestamp) -> bool {
-    let user = known.form.user;
-    let named = user.variable.and_then(std::env::var_os).map(PathBuf::from);
-    let folder = named.or_else(|| home(desk).map(|home| home.join(user.folder)));
-    let Some(folder) = folder else { return false };
-    let since = SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(since.nanos());
-    let traces = ["sessions", "projects", "history.jsonl", "tmp", "chats", "session-state"];
-    let mut left: Vec<(PathBuf, usize)> =
-        traces.iter().map(|trace| (folder.join(trace), 0)).collect();
-    let mut looked = 0;
-    while let Some((path, depth)) = left.pop() {
-        looked += 1;
-        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
-        if metadata.is_file() && metadata.modified().is_ok_and(|modified| modified > since) {
-            return true;
-        }
-        if metadata.is_dir() && depth < TRACES_DEPTH_MAX && looked < TRACES_MAX {
-            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            left.extend(entries.map(|entry| (entry.path(), depth + 1)));
-        }
-    }
-    false
 }
 
 /// Whether the host's version is the one that is known.

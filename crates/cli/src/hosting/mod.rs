@@ -11,6 +11,7 @@ mod file;
 mod findings;
 pub(crate) mod install;
 mod self_test;
+mod traces;
 pub(crate) mod trying;
 pub(crate) mod uninstall;
 

@@ -4,7 +4,7 @@
 use super::diff::diff;
 use super::file::{self, File};
 use super::install::{unedited, unnoted};
-use super::{Known, known, settings_file};
+use super::{Known, home, known, settings_file};
 use crate::args::{Globals, UninstallArguments};
 use crate::desk::{Desk, misplaced};
 use crate::exit::{Exit, Failure};
@@ -95,6 +95,21 @@ fn elsewhere(desk: &Desk, known: Known, but: Scope) -> String {
                 known.facts.name,
                 scope.name()
             );
+        }
+    }
+    let folders = [Some(desk.places.project_root()), home(desk)];
+    for folder in folders.into_iter().flatten() {
+        for further in known.form.further.iter().filter(|file| file.ends_with(".json")) {
+            let path = folder.join(further);
+            let found = file::read(&path).ok();
+            let found = found.and_then(|file| standing(file.text(), known.form, known.facts).ok());
+            if found.is_some_and(|found| !found.ours.is_empty()) {
+                let (title, path) = (known.facts.title, path.display());
+                let _ = writeln!(
+                    out,
+                    "{title} still passes Tollgate, by {path}: take the hooks out by hand"
+                );
+            }
         }
     }
     out

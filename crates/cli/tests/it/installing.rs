@@ -280,6 +280,10 @@ fn the_doctor_finds_what_is_wrong_with_the_hooks() {
     has(after("\"onFailure\": \"block\"", "\"onFailure\": \"continue\""), "weakened");
     has(after("\"timeout\": 30", "\"timeout\": 0"), "weakened");
     has(after("hook claude-code", "hook claude-code || true"), "weakened");
+    let odd = good.replacen(" --policy ", " --state /tmp --policy ", 1);
+    assert_ne!(odd, good);
+    home.0.write(file, &odd);
+    has(codes("claude-code"), "weakened");
     has(after("\"PostToolUseFailure\"", "\"SomethingElse\""), "events-missing");
     has(after(BINARY, "/no/such/tollgate"), "binary-missing");
     has(after(BINARY, "/no/such/tollgate"), "self-test-failed");

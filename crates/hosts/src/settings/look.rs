@@ -146,6 +146,10 @@ pub(super) fn hook(
         faults: Vec::new(),
     };
     hook.faults = faults(&hook, handler, form, facts);
+    let at = group.unwrap_or(handler);
+    if hook.matcher.is_none() && at.get("matcher").is_some() {
+        hook.faults.push("its `matcher` is no text".to_owned());
+    }
     if timeout.is_some() && hook.timeout.is_none() {
         hook.faults.push(format!("its `{}` is no whole number", form.timeout));
     }
@@ -165,6 +169,11 @@ const HARMLESS: &[&str] = &[
     "additionalContextLimit",
 ];
 
+/// Longest time limit of a hook that makes sense, in milliseconds.
+const LONGEST_MS: u64 = 3_600_000;
+/// Switches at a hook that do nothing while they are false.
+const OFF_BY_FALSE: &[&str] = &["async", "asyncRewake", "once", "disabled", "if"];
+
 /// What keeps a hook from doing its work.
 fn faults(hook: &Hook, handler: &CstObject, form: &Form, facts: &Facts) -> Vec<String> {
     let mut faults = Vec::new();
@@ -176,7 +185,12 @@ fn faults(hook: &Hook, handler: &CstObject, form: &Form, facts: &Facts) -> Vec<S
         TimeUnit::Milliseconds => 1,
     };
     let needed = needed_ms(facts, &hook.event);
-    if let Some(limit) = hook.timeout.filter(|limit| limit.saturating_mul(millis) <= needed) {
+    let given = |limit: &u64| limit.saturating_mul(millis);
+    if hook.timeout.as_ref().is_some_and(|limit| given(limit) > LONGEST_MS) {
+        faults
+            .push(format!("its `{}` is over an hour: is it meant in another unit?", form.timeout));
+    }
+    if let Some(limit) = hook.timeout.filter(|limit| given(limit) <= needed) {
         let unit = if millis == 1 { "ms" } else { "s" };
         faults.push(format!(
             "its `{}` is {limit} {unit}, and the host gives up before it has answered",
@@ -198,9 +212,7 @@ fn faults(hook: &Hook, handler: &CstObject, form: &Form, facts: &Facts) -> Vec<S
     let event = facts.event(&hook.event);
     let is_portable = event.is_some_and(|event| hook.command == portable(form, event));
     if !is_portable && !is_one_command(&hook.command) {
-        faults.push(
-            "its command is more than a call of Tollgate, and may answer otherwise".to_owned(),
-        );
+        faults.push("its command is more, or other, than a call of Tollgate's hook".to_owned());
     }
     let mut known = vec!["type", form.command, "command", form.timeout, "matcher"];
     known.extend(form.closed.map(|closed| match closed {
@@ -215,10 +227,11 @@ fn faults(hook: &Hook, handler: &CstObject, form: &Form, facts: &Facts) -> Vec<S
 fn additions(object: &CstObject, known: &[&str]) -> Vec<String> {
     let unknown = |property: &jsonc_parser::cst::CstObjectProp| {
         let name = property.decoded_name()?;
-        // What is false or null is as good as not there.
-        let is_off = property.value().is_none_or(|value| {
-            value.to_string() == "null" || value.as_boolean_lit().is_some_and(|lit| !lit.value())
-        });
+        // A switch that is off is as good as not there.
+        let is_off = OFF_BY_FALSE.contains(&&*name)
+            && property
+                .value()
+                .is_none_or(|value| ["null", "false"].contains(&&*value.to_string()));
         let is_known = known.contains(&&*name) || HARMLESS.contains(&&*name);
         (!is_off && !is_known).then(|| format!("`{name}` stands at it"))
     };
@@ -245,16 +258,27 @@ fn is_one_command(command: &str) -> bool {
             (None, _) => {}
         }
     }
-    // The words themselves, and not a text for another shell: a quote that opens before the program's name
-    // closes behind it.
-    let is_program = |word: &str| {
-        let name = word.strip_suffix('\'').unwrap_or(word);
-        name.ends_with("tollgate") && (name.len() < word.len() || !word.starts_with('\''))
-    };
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let calls = words.windows(2).any(|pair| {
-        pair.first().is_some_and(|word| is_program(word)) && pair.get(1) == Some(&"hook")
-    });
+    // The program first, by its path; its name ends the word, within the quotes of a path with blanks.
+    let Some((program, rest)) = command.split_once(" hook ") else { return false };
+    let name = program.strip_suffix('\'').unwrap_or(program);
+    let is_quoted = program.starts_with('\'') && name.len() < program.len();
+    let calls = name.ends_with("tollgate") && (is_quoted || !program.contains([' ', '\'']));
+    let mut words = rest.split(' ').skip(1);
+    while let Some(word) = words.next() {
+        match word {
+            "--wrap" => {}
+            "--policy" | "--state" | "--event" => {
+                // A path with blanks stands in quotes.
+                let Some(value) = words.next() else { return false };
+                let mut open = value.matches('\'').count() % 2 == 1;
+                while open {
+                    let Some(more) = words.next() else { return false };
+                    open = more.matches('\'').count() % 2 == 0;
+                }
+            }
+            _ => return false,
+        }
+    }
     quote.is_none() && calls
 }
 
